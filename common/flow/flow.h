@@ -24,6 +24,7 @@
 #include "flow/path_mtu.h"
 #include "flow/rails.h"
 #include "flow/receive_window.h"
+#include "flow/repair.h"
 #include "flow/send_window.h"
 #include "flow/timers.h"
 #include "wire/codec.h"
@@ -43,6 +44,8 @@ enum {
 	GAMMA_FRAME_US = 12,         /* a frame under way: 1,500 bytes at 1 Gb/s */
 	GAMMA_REORDER_WIDER = 16,    /* times that the reorder window may double */
 	GAMMA_REORDER_KEEP = 16384,  /* frames until a window that was not needed halves again */
+	GAMMA_REPAIR_FIRST = 64,     /* frames sent again that may be under way, at first, */
+	GAMMA_REPAIR_LEAST = 8,      /* and after losses of these */
 	GAMMA_REORDER_MIN_US = 2,    /* frames overtaken by less than this are not lost */
 	GAMMA_LOOKUP_US = 2000,      /* first repetition of a LOOKUP, doubling */
 	GAMMA_NO_PORT_US = 2000000,  /* programs start so far apart: until then nobody may own it */
@@ -126,6 +129,7 @@ struct gamma_flow {
 	struct gamma_credit credit;
 	struct gamma_loss loss;
 	struct gamma_congestion congestion;
+	struct gamma_repair repair;
 	struct gamma_path_mtu path_mtu;
 	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
 					* local->stalled while its link takes none */

@@ -222,6 +222,7 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 			gamma_path_mtu_lost(flow, seq, now);
 			if (gamma_unlikely(flow->congestion.on))
 				gamma_congestion_lost(flow, sent);
+			flow->repair.lost += sent->again;
 			gamma_send_window_mark_lost(flow, seq);
 		} else {
 			next = gamma_min(next, sent->time + grace);
@@ -231,6 +232,8 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 		gamma_timers_set(flow, GAMMA_TIMER_LOSS, next);
 	else
 		gamma_timers_stop(flow, GAMMA_TIMER_LOSS);
+	if (gamma_unlikely(flow->tx.lost))
+		gamma_repair_adapt(flow);
 }
 
 void gamma_loss_acked(struct gamma_flow *flow, bool progress, uint64_t now)

@@ -24,6 +24,7 @@ void gamma_send_window_begin(struct gamma_flow *flow, uint32_t first)
 	tx->first = tx->next = tx->una = tx->asked = tx->lost_from = first;
 	tx->short_sent = tx->backlog_sent = tx->acked = first;
 	tx->limit = first + GAMMA_FIRST_CREDIT;
+	gamma_repair_begin(flow);
 }
 
 bool gamma_send_window_is_open(const struct gamma_flow *flow)

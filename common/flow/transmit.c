@@ -269,7 +269,8 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	uint32_t seq;
 	struct gamma_sent *sent;
 
-	if (gamma_likely(!flow->tx.lost) || is_congested(flow))
+	if (gamma_likely(!flow->tx.lost) || flow->repair.flying >= flow->repair.bound ||
+	    is_congested(flow))
 		return false;
 	sent = gamma_send_window_next_lost(flow, &seq);
 	if (!sent)
@@ -282,6 +283,7 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	flow->tx.asked = flow->tx.next;
 	if (!sent->unsent)
 		sent->part = 0;
+	flow->repair.flying += !sent->unsent || sent->again;
 	if (gamma_unlikely(sent->part || too_large(flow, sent)))
 		return begin_parts(flow, sent, seq, now, frame);
 	if (!sent->unsent) {
@@ -796,6 +798,7 @@ void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *fr
 			return;
 		sent->unsent = 1;
 		sent->part = frame->part_at;
+		flow->repair.flying -= sent->again && flow->repair.flying;
 		if (sent->large && !sent->rail)
 			gamma_path_mtu_refused(flow, now);
 		/* The acknowledgement that may have ridden on it is not told either. */

@@ -89,13 +89,19 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	       now > sent->time + grace(loss, flow->loss.wide);
 }
 
+static bool may_repair(const struct gamma_flow *flow)
+{
+	return (!flow->congestion.on || gamma_congestion_is_open(flow)) &&
+	       flow->repair.flying < flow->repair.bound;
+}
+
 /* Evidence is acted on at once: after a progress call no frame is known or due to be lost. */
 static void check_evidence(struct node *node, const struct gamma_flow *flow)
 {
 	struct sim *sim = node->sim;
 	uint32_t ahead = gamma_send_window_unacked(&flow->tx);
 
-	if (flow->tx.lost && !(flow->congestion.on && !gamma_congestion_is_open(flow)))
+	if (flow->tx.lost && may_repair(flow))
 		sim_fail(sim, "node %u knows that %u frames are lost, may send, and does not",
 			 node->index, flow->tx.lost);
 	if (node->runs % SCAN)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A repair begins with as many frames as any queue takes. The bound doubles with each round trip in
+ * which nothing that was sent again is lost; when half of the bound is lost, it falls to what has
+ * arrived. A network that loses frames at random, even a third of them, is not slowed down: nothing
+ * would be gained. The bound holds until all that was under way when it began has arrived.
+ */
+#include "flow/repair.h"
+
+#include "flow/flow.h"
+
+void gamma_repair_begin(struct gamma_flow *flow)
+{
+	flow->repair = (struct gamma_repair){
+		.bound = GAMMA_REPAIR_FIRST, .end = flow->tx.next, .grow = flow->tx.serial};
+}
+
+/* It grows when something that leaves from now on has arrived. */
+static void set_bound(struct gamma_flow *flow, uint64_t bound)
+{
+	flow->repair.bound =
+		(uint32_t) gamma_min(gamma_max(bound, GAMMA_REPAIR_LEAST), GAMMA_WINDOW_MAX);
+	flow->repair.grow = flow->tx.serial;
+}
+
+static uint32_t count_flying(const struct gamma_flow *flow)
+{
+	uint32_t count = 0;
+
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+		count += sent->again && sent->state == GAMMA_SENT_FLYING;
+	}
+	return count;
+}
+
+void gamma_repair_adapt(struct gamma_flow *flow)
+{
+	struct gamma_repair *repair = &flow->repair;
+
+	if (!gamma_seq_before(flow->tx.una, repair->end))
+		gamma_repair_begin(flow);
+	if (2 * repair->lost >= repair->bound)
+		set_bound(flow, repair->bound - gamma_min(repair->lost, repair->bound));
+	else if (repair->lost)
+		set_bound(flow, repair->bound);
+	else if (gamma_loss_evidence(flow) > repair->grow)
+		set_bound(flow, 2 * repair->bound);
+	repair->lost = 0;
+	repair->flying = count_flying(flow);
+	if (repair->flying < repair->bound)
+		gamma_flow_ready(flow);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many frames that are sent again may be under way at once. A switch whose buffer is full loses
+ * most of what a full window repeats in one burst, and would lose it again and again.
+ */
+#ifndef GAMMA_FLOW_REPAIR_H
+#define GAMMA_FLOW_REPAIR_H
+
+#include <stdint.h>
+
+struct gamma_flow;
+
+struct gamma_repair {
+	uint32_t bound;  /* frames */
+	uint32_t flying; /* frames that were sent again, neither acknowledged nor lost: at most */
+	uint32_t lost;   /* of these, found lost by the search that goes on */
+	uint32_t end;    /* number of the first frame that was new when the repair began */
+	uint64_t grow; /* tx.serial that must be exceeded by what arrives before the bound grows */
+};
+
+/* Before the first frame. */
+void gamma_repair_begin(struct gamma_flow *flow);
+/* After a search for lost frames, if any are to be sent again: adapts the bound. */
+void gamma_repair_adapt(struct gamma_flow *flow);
+
+#endif /* GAMMA_FLOW_REPAIR_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Unit tests of common/flow/repair.c: the bound alone, and a flow that obeys it. */
+#include "pair_fixture.h"
+
+enum {
+	FIRST = GAMMA_REPAIR_FIRST,
+	LEAST = GAMMA_REPAIR_LEAST,
+	ENTRIES = 1024,
+	FRAMES = 400, /* of the message that crosses a network */
+};
+
+static struct gamma_local local;
+static struct gamma_flow flow;
+static struct gamma_sent sent[ENTRIES];
+
+/* 1,000 frames are under way, and some of them are to be sent again. */
+static int begin(void **state)
+{
+	(void) state;
+	memset(&local, 0, sizeof(local));
+	memset(&flow, 0, sizeof(flow));
+	memset(sent, 0, sizeof(sent));
+	gamma_list_init(&local.ready);
+	gamma_list_init(&flow.ready_entry);
+	flow.local = &local;
+	flow.tx.sent = sent;
+	flow.tx.size = ENTRIES;
+	flow.tx.next = 1000;
+	flow.tx.serial = 1000;
+	flow.tx.lost = 1;
+	gamma_repair_begin(&flow);
+	return 0;
+}
+
+/* A search for lost frames, after a round trip in which what left was sent again. */
+static void round_trip(uint32_t lost)
+{
+	flow.tx.serial += 100;
+	flow.loss.first.rack_serial = flow.tx.serial;
+	flow.repair.lost = lost;
+	gamma_repair_adapt(&flow);
+}
+
+/* ---- the bound ---- */
+
+static void bound__doubles_in_a_round_trip_without_loss(void **state)
+{
+	(void) state;
+	assert_int_equal(flow.repair.bound, FIRST);
+	round_trip(0);
+	assert_int_equal(flow.repair.bound, 2 * FIRST);
+	gamma_repair_adapt(&flow); /* the same round trip */
+	assert_int_equal(flow.repair.bound, 2 * FIRST);
+	for (int i = 0; i < 20; i++)
+		round_trip(0);
+	assert_int_equal(flow.repair.bound, GAMMA_WINDOW_MAX);
+}
+
+static void bound__falls_to_what_has_arrived(void **state)
+{
+	(void) state;
+	round_trip(0);
+	round_trip(88);
+	assert_int_equal(flow.repair.bound, 2 * FIRST - 88);
+	for (int i = 0; i < 20; i++)
+		round_trip(flow.repair.bound);
+	assert_int_equal(flow.repair.bound, LEAST);
+	round_trip(0);
+	assert_int_equal(flow.repair.bound, 2 * LEAST);
+}
+
+static void bound__stays_when_few_are_lost(void **state)
+{
+	(void) state;
+	round_trip(FIRST / 3);
+	assert_int_equal(flow.repair.bound, FIRST);
+}
+
+static void bound__is_new_when_all_of_that_time_has_arrived(void **state)
+{
+	(void) state;
+	round_trip(FIRST);
+	assert_int_equal(flow.repair.bound, LEAST);
+	flow.tx.una = 999;
+	round_trip(1);
+	assert_int_equal(flow.repair.bound, LEAST);
+	flow.tx.una = 1000;
+	flow.tx.next = 2000;
+	round_trip(1);
+	assert_int_equal(flow.repair.bound, FIRST);
+}
+
+static void flying__counts_what_was_sent_again(void **state)
+{
+	(void) state;
+	sent[0].again = sent[1].again = sent[2].again = 1;
+	sent[1].state = GAMMA_SENT_ARRIVED;
+	sent[2].state = GAMMA_SENT_LOST;
+	round_trip(0);
+	assert_int_equal(flow.repair.flying, 1);
+	assert_false(gamma_list_empty(&local.ready));
+}
+
+static void flying__at_the_bound_waits(void **state)
+{
+	(void) state;
+	for (int i = 0; i < FIRST; i++)
+		sent[i].again = 1;
+	gamma_repair_adapt(&flow);
+	assert_int_equal(flow.repair.flying, FIRST);
+	assert_true(gamma_list_empty(&local.ready));
+}
+
+/* ---- a flow ---- */
+
+/* Frames that leave again before an answer can come back. */
+static void sender__repeats_a_bounded_burst(void **state)
+{
+	const struct gamma_repair *repair;
+	uint64_t before, most = 0;
+
+	(void) state;
+	net_exchange(net);
+	repair = &net_flow(net, 0, 1)->repair;
+	net_drop(net, 0, GAMMA_KIND_DATA, FRAMES);
+	net_post(net, 1, FRAMES * 1400);
+	net_send(net, 0, 1, FRAMES * 1400, GAMMA_WHEN_ARRIVED);
+	do {
+		before = net_stats(net, 0)->retransmissions;
+		net_step(net, net->now + SEC);
+		most = gamma_max(most, net_stats(net, 0)->retransmissions - before);
+		assert_true(repair->flying <= gamma_max(repair->bound, FIRST));
+	} while (net->nodes[1].received < 2);
+	assert_in_range(most, 1, FIRST);
+	net_finish(net, SEC);
+}
+
+#define BOUND_TEST(name) cmocka_unit_test_setup(name, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOUND_TEST(bound__doubles_in_a_round_trip_without_loss),
+		BOUND_TEST(bound__falls_to_what_has_arrived),
+		BOUND_TEST(bound__stays_when_few_are_lost),
+		BOUND_TEST(bound__is_new_when_all_of_that_time_has_arrived),
+		BOUND_TEST(flying__counts_what_was_sent_again),
+		BOUND_TEST(flying__at_the_bound_waits),
+		NET_TEST(sender__repeats_a_bounded_burst),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
