@@ -236,8 +236,21 @@ static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope
 	return true;
 }
 
-/* Its sender has no copy: it is kept beyond the budget, and back-pressure makes shm peers use
- * frames. */
+/* Its sender has no copy, so it is kept beyond the budget. */
+struct gamma_inbound *gamma_receive_keep(struct gamma_flow *flow,
+					 const struct gamma_envelope *envelope,
+					 const uint8_t *bytes)
+{
+	struct gamma_inbound *inbound = inbound_new(flow, envelope, 0);
+
+	if (inbound && !keep_whole(inbound, bytes, UINT64_MAX)) {
+		inbound_free(inbound);
+		return NULL;
+	}
+	return inbound;
+}
+
+/* Back-pressure makes shm peers use frames when much is kept. */
 bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 			       const uint8_t *bytes)
 {
@@ -246,13 +259,9 @@ bool gamma_receive_shm_message(struct gamma_flow *flow, const struct gamma_envel
 
 	if (names_no_port(flow, envelope) || gamma_likely(arrived_expected(flow, envelope, bytes)))
 		return true;
-	inbound = inbound_new(flow, envelope, 0);
+	inbound = gamma_receive_keep(flow, envelope, bytes);
 	if (!inbound)
 		return false;
-	if (!keep_whole(inbound, bytes, UINT64_MAX)) {
-		inbound_free(inbound);
-		return false;
-	}
 	local->stats.unexpected++;
 	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
 							 inbound);

@@ -29,6 +29,11 @@ bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
 /* The interface layer discards it. The inbound is consumed. */
 void gamma_receive_discard(struct gamma_inbound *inbound);
+/* A copy of a message that has been delivered, as if it had been unexpected: the interface layer
+ * cannot use it yet after all. NULL: no memory. */
+struct gamma_inbound *gamma_receive_keep(struct gamma_flow *flow,
+					 const struct gamma_envelope *envelope,
+					 const uint8_t *bytes);
 /* The head of an announced message to a port. */
 void gamma_receive_read_head(const struct gamma_inbound *inbound, uint8_t *head);
 /* Ends an unexpected message that is whole; its bytes, which may be NULL, are the caller's to free.

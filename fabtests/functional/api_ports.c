@@ -13,6 +13,7 @@ enum {
 	LONG = 3 * (1 << 20), /* bytes */
 	THREADS = 8,          /* that send */
 	OF_EACH = 200,        /* messages */
+	BEHIND = 10,          /* messages to a port between two tagged ones */
 	NUMBERED = 1,         /* ports */
 	ECHO = 2,
 	ANSWERED = 3,
@@ -260,6 +261,63 @@ static void test_ports_long(bool sender)
 	close_side(&side);
 }
 
+/* Keeps its data, and waits for the message that was sent behind it and the others. */
+static void on_keep_and_wait(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+	struct message behind;
+	void *kept;
+
+	CHECK_EQ(arrival->arg, side->handled);
+	side->handled++;
+	if (arrival->arg % BEHIND)
+		return;
+	CHECK_EQ(side->ops->keep(ep, arrival, &kept), 0);
+	post_tag(&side->node, &behind, 1, arrival->arg, 0);
+	receive_filled(&side->node, &behind, arrival->arg);
+	CHECK(!memcmp(kept, "waiting", 7));
+	CHECK_EQ(side->ops->release(ep, kept), 0);
+}
+
+/* Also where several messages have come in one frame: sent beside others, they wait for these. */
+static void test_ports_keep_and_wait(bool sender)
+{
+	struct iovec iov = {.iov_base = "waiting", .iov_len = 7};
+	struct message behind;
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_keep_and_wait);
+	aside_sync();
+	for (uint32_t arg = 0; sender && arg < MANY; arg++) {
+		bool last = arg % BEHIND == BEHIND - 1;
+		struct fi_gamma_msg msg = {.iov = &iov,
+					   .iov_count = 1,
+					   .addr = side.node.peer,
+					   .port = NUMBERED,
+					   .arg = arg};
+		ssize_t ret;
+
+		while ((ret = side.ops->send(side.node.ep, &msg,
+					     FI_INJECT | (last ? 0 : FI_MORE))) == -FI_EAGAIN)
+			progress_all();
+		CHECK_EQ(ret, 0);
+		if (!last)
+			continue;
+		nap(1); /* so that it comes in another frame */
+		message_init(&behind, 1, 1);
+		behind.send = INJECT;
+		behind.tagged = true;
+		behind.tag = arg / BEHIND * BEHIND;
+		message_fill(&behind, (unsigned) behind.tag);
+		message_send(&side.node, &behind);
+		message_free(&behind);
+	}
+	if (!sender)
+		handle_until(&side, MANY);
+	close_side(&side);
+}
+
 struct sender {
 	struct side *side;
 	unsigned number;
@@ -321,6 +379,7 @@ const struct test port_tests[] = {
 	{.name = "ports_reply", .run = test_ports_reply, .both_ways = true},
 	{.name = "ports_datagrams", .run = test_ports_datagrams, .both_ways = true},
 	{.name = "ports_long", .run = test_ports_long, .both_ways = true},
+	{.name = "ports_keep_and_wait", .run = test_ports_keep_and_wait, .both_ways = true},
 	{.name = "ports_threads", .run = test_ports_threads, .both_ways = true},
 	{0},
 };

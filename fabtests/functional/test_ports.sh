@@ -14,9 +14,9 @@ need_tool jq
 program=$abs_top_builddir/examples/port_pingpong
 [ -x "$program" ] || bail "examples/port_pingpong is not built: make builds it"
 
-pingpong() { # NAME
+pingpong() { # NAME [ADDRESS]: node01's, if its name does not lead to its NIC
 	rm -f "$work/stats"
-	if pair -l ready 30 "$program" -- "$program" node01 &&
+	if pair -l ready 30 "$program" -- "$program" "${2:-node01}" &&
 		grep -qx '1000 rounds' "$work/server.out" &&
 		grep -qx '1000 rounds' "$work/client.out"; then
 		ok "$1"
@@ -26,7 +26,7 @@ pingpong() { # NAME
 	counted "$1: a message a round each way" 'all(.messages_out == 1000 and .ports_in == 1000)'
 }
 
-lab_up 2
+lab_up 2 --ipv6
 if pair -l ready 30 "$abs_top_builddir/examples/port_work" -- \
 	"$abs_top_builddir/examples/port_work" node01 &&
 	grep -qx '1000 items, sum 333833500' "$work/server.out" &&
@@ -51,13 +51,16 @@ run "one host" ports_long ports_reply
 client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"
-run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads
+run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads ports_keep_and_wait
 lab impair node02 --loss 1 --ethertype 0x0800
 gamma_env+=(FI_GAMMA_LINK=udp)
-run "over UDP, with 1 % loss" ports ports_long ports_threads
+run "over UDP, with 1 % loss" ports ports_set_late ports_long ports_threads ports_keep_and_wait
 counted "over UDP: frames were lost and sent again" 'any(.retransmissions > 0)'
-unset 'gamma_env[-1]'
+pingpong "over UDP, with 1 % loss" "$(data_ip 1)"
 lab impair node02 off
+gamma_env[-1]=FI_GAMMA_LINK=udp6
+pingpong "over UDP and IPv6" "$(data_ip6 1)"
+unset 'gamma_env[-1]'
 run "handlers that fork, exec and exit" ports_fork ports_exit
 run "a handler that does not return for 6 s" ports_stuck
 check "it is reported, once" test "$(cat "$work/server.out" "$work/client.out" |

@@ -517,6 +517,133 @@ static void keep__gives_the_slot_back(void **state)
 	assert_false(fep->engine->lent);
 }
 
+static void keep_first(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	note(ep, arrival, context);
+	if (strlen(log_of) > 1)
+		return;
+	assert_int_equal(ops->keep(ep, arrival, &kept), 0);
+	inner = fake_engine_of(ep)->lent;
+}
+
+/* Those that came with it in a frame keep no slot either, and keep their order. */
+static void keep__gives_the_slot_back_with_messages_behind(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, keep_first);
+	bring_next(fep, 6);
+	assert_int_equal(ops->poll(fep->ep, 4), 4);
+	assert_int_equal(inner, 0);
+	assert_int_equal(fep->engine->returned, 1);
+	assert_false(last.flags & FI_GAMMA_IN_PLACE);
+	assert_int_equal(ops->poll(fep->ep, 10), 2);
+	assert_string_equal(log_of, "abcdef");
+	assert_int_equal(fep->engine->messages.buffered, 0);
+}
+
+static void unset(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	note(ep, arrival, context);
+	assert_int_equal(ops->set(ep, arrival->port, NULL), 0);
+}
+
+static void unset__by_the_handler_of_the_message_before(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, unset);
+	bring_next(fep, 3);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_false(fep->engine->lent);
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+	bring_next(fep, 1);
+	set(fep, 1, note);
+	assert_int_equal(ops->poll(fep->ep, 10), 3);
+	assert_string_equal(log_of, "abca");
+}
+
+static void bring_datagrams(void *arg)
+{
+	static char letters[3][2] = {"a", "b", "c"};
+	struct fake_ep *fep = arg;
+
+	fep->engine->on_progress = NULL;
+	for (unsigned i = 0; i < 3; i++) {
+		struct gamma_envelope envelope = {
+			.tag = gamma_envelope_port_tag(1, 0, 77),
+			.length = 1,
+			.flags = GAMMA_TAGGED | GAMMA_TO_PORT,
+		};
+
+		fep->engine->handlers.datagram(fep->engine->context, &fep->peer, &envelope,
+					       (const uint8_t *) letters[i]);
+	}
+}
+
+static void unset__datagrams_behind_wait(void **state)
+{
+	struct fake_ep *fep = *state;
+
+	set(fep, 1, unset);
+	fep->engine->on_progress = bring_datagrams;
+	fep->engine->arg = fep;
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_false(fep->engine->lent);
+	set(fep, 1, note);
+	assert_int_equal(ops->poll(fep->ep, 10), 2);
+	assert_string_equal(log_of, "abc");
+	assert_int_equal(last.source, 0);
+}
+
+/* What has been fetched from its sender is not fetched again. */
+static void unset__while_a_message_is_fetched(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_active_ports *ports = &gamma_ep_handle_of(fep->ep)->ep->ports;
+	uint64_t tag = gamma_envelope_port_tag(1, 1, 0);
+	uint32_t id;
+
+	set(fep, 1, note);
+	set(fep, 2, note);
+	fake_arrive_port(fep->flow, GAMMA_OP_ANNOUNCE, 0, tag, "hlong");
+	arrive(fep->flow, 2, 0, "b");
+	id = gamma_list_first(&ports->arrived, struct gamma_inbound, entry)->accepted;
+	assert_int_equal(ops->poll(fep->ep, 10), 0);
+	assert_int_equal(ops->set(fep->ep, 1, NULL), 0);
+	fake_arrive_port(fep->flow, GAMMA_OP_BULK, id, tag, "hlong");
+	assert_int_equal(ops->poll(fep->ep, 10), 1); /* not held up by the other port's */
+	set(fep, 1, note);
+	assert_int_equal(ops->poll(fep->ep, 10), 1);
+	assert_string_equal(log_of, "blong");
+	assert_string_equal(last_head, "h");
+}
+
+static void *wait_for_any(void *arg)
+{
+	struct fake_ep *fep = arg;
+
+	return ops->wait(fep->ep, -1) ? fep : NULL;
+}
+
+/* A thread that sleeps since before the port had a handler. */
+static void set__wakes_who_waits(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_active_ports *ports = &gamma_ep_handle_of(fep->ep)->ep->ports;
+	pthread_t thread;
+	void *failed;
+
+	arrive(fep->flow, 1, 0, "a");
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_any, fep), 0);
+	while (!__atomic_load_n(&ports->waiter.sleepers, __ATOMIC_RELAXED))
+		sched_yield();
+	set(fep, 1, note);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_string_equal(log_of, "a");
+}
+
 static void lent__flow_gone_while_it_waits_for_its_turn(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -752,6 +879,10 @@ static void bad_input(void **state)
 	attr.handler = NULL;
 	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL);
 	attr = (struct fi_gamma_port_attr){.size = sizeof(attr) - 1, .handler = note};
+	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL); /* an older program */
+	attr.size = sizeof(attr) + 8;
+	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL); /* a newer one */
+	attr = (struct fi_gamma_port_attr){.size = sizeof(attr), .handler = note, .flags = 1};
 	assert_int_equal(ops->set(fep->ep, 1, &attr), -FI_EINVAL);
 	assert_int_equal(ops->send(fep->ep, &msg, 0), -FI_EINVAL);
 	msg = (struct fi_gamma_msg){.head = "", .head_len = 65};
@@ -764,6 +895,8 @@ static void bad_input(void **state)
 	assert_int_equal(ops->query(fep->ep, 0, &info), 0);
 	assert_int_equal(info.head_max, FI_GAMMA_HEAD_MAX);
 	info.size = 1;
+	assert_int_equal(ops->query(fep->ep, 0, &info), -FI_EINVAL);
+	info.size = sizeof(info) + 8;
 	assert_int_equal(ops->query(fep->ep, 0, &info), -FI_EINVAL);
 }
 
@@ -795,6 +928,11 @@ int main(void)
 		PORT_TEST(lent__no_more_than_are_handled_and_the_rest_in_order),
 		PORT_TEST(lent__65_at_once),
 		PORT_TEST(keep__gives_the_slot_back),
+		PORT_TEST(keep__gives_the_slot_back_with_messages_behind),
+		PORT_TEST(unset__by_the_handler_of_the_message_before),
+		DATAGRAM_TEST(unset__datagrams_behind_wait),
+		PORT_TEST(unset__while_a_message_is_fetched),
+		PORT_TEST(set__wakes_who_waits),
 		PORT_TEST(lent__flow_gone_while_it_waits_for_its_turn),
 		PORT_TEST(announced__received_where_the_handler_says),
 		PORT_TEST(announced__with_its_head),

@@ -96,6 +96,8 @@ static int port_set(struct fid_ep *fid, uint16_t port, const struct fi_gamma_por
 			ep, "no handler: pass NULL instead of the structure to unset");
 	gamma_domain_lock(ep->domain);
 	ret = set_locked(&ep->ports, port, attr);
+	if (!ret && attr)
+		gamma_active_port_run_set(ep);
 	gamma_domain_unlock(ep->domain);
 	return ret;
 }
@@ -120,7 +122,7 @@ static ssize_t send_to(struct fid_ep *fid, fi_addr_t addr, const struct fi_gamma
 	if (msg->head_len)
 		iov[post.count++] = (struct iovec){(void *) msg->head, msg->head_len};
 	if (msg->iov_count > GAMMA_IOV_LIMIT - post.count)
-		return -FI_EINVAL;
+		return gamma_active_port_refuse(ep, "more entries than iov_limit; the head is one");
 	for (size_t i = 0; i < msg->iov_count; i++)
 		iov[post.count++] = msg->iov[i];
 	len = gamma_submit_len(&post);

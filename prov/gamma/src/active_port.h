@@ -101,6 +101,8 @@ uint64_t gamma_active_port_run_strip_head(struct gamma_recv *recv, struct gamma_
 /* A flow ends; other: the one that takes its place, or NULL. */
 void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
 				   struct gamma_flow *other);
+/* A port has got a handler: threads that wait for one are woken if messages wait, too. */
+void gamma_active_port_run_set(struct gamma_fi_ep *ep);
 /* Whether a handler runs, as the domain's own thread sees it; reports one that does not return. */
 bool gamma_active_port_run_watch(struct gamma_domain *domain);
 /* The endpoint is to close: no handler runs any more. False: one runs now. */

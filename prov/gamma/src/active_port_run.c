@@ -75,25 +75,34 @@ static void wake_sleepers(struct gamma_fi_ep *ep)
 		gamma_sleep_signal(&ep->rx_cq->waiter);
 }
 
-void gamma_active_port_run_datagram(struct gamma_fi_ep *ep, const struct gamma_addr *source,
-				    const struct gamma_envelope *envelope, const uint8_t *bytes)
+/* next: in the list of those that wait, in front of which it goes. False: there is no memory. */
+static bool keep_datagram(struct gamma_active_ports *ports, const struct gamma_addr *source,
+			  const struct gamma_envelope *envelope, const uint8_t *bytes,
+			  struct gamma_list *next)
 {
-	struct gamma_active_ports *ports = &ep->ports;
-	struct waiting_datagram *datagram;
+	struct waiting_datagram *datagram = malloc(sizeof(*datagram) + envelope->length);
 
-	if (lend(ep, NULL, source, envelope, bytes) ||
-	    ports->datagram_count >= GAMMA_ACTIVE_PORT_DATAGRAMS)
-		return;
-	datagram = malloc(sizeof(*datagram) + envelope->length);
 	if (!datagram)
-		return;
+		return false;
 	datagram->source = *source;
 	datagram->envelope = *envelope;
 	if (envelope->length)
 		memcpy(datagram->bytes, bytes, envelope->length);
-	gamma_list_append(&ports->datagrams, &datagram->entry);
+	gamma_list_append(next, &datagram->entry);
 	ports->datagram_count++;
-	wake_sleepers(ep);
+	return true;
+}
+
+void gamma_active_port_run_datagram(struct gamma_fi_ep *ep, const struct gamma_addr *source,
+				    const struct gamma_envelope *envelope, const uint8_t *bytes)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+
+	if (lend(ep, NULL, source, envelope, bytes) ||
+	    ports->datagram_count >= GAMMA_ACTIVE_PORT_DATAGRAMS)
+		return;
+	if (keep_datagram(ports, source, envelope, bytes, &ports->datagrams))
+		wake_sleepers(ep);
 }
 
 void gamma_active_port_run_later(struct gamma_fi_ep *ep, struct gamma_inbound *inbound)
@@ -151,7 +160,7 @@ void gamma_active_port_run_replace(struct gamma_fi_ep *ep, const struct gamma_fl
 		if (fetch->flow != flow)
 			continue;
 		fetch->flow = other;
-		if (!other)
+		if (!other && !fetch->done)
 			fetch->error = -FI_ECONNRESET;
 	}
 }
@@ -221,25 +230,59 @@ static void call_handler(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 		gamma_sleep_signal(&ports->waiter);
 }
 
-/* The messages that the last progress call has lent. */
-static size_t run_lent(struct gamma_fi_ep *ep)
+/* A message that was about to be handled waits as unexpected ones do. next: in ports->arrived, in
+ * front of which it goes. False: there is no memory. */
+static bool keep_message(struct gamma_flow *flow, const struct gamma_envelope *envelope,
+			 const uint8_t *bytes, struct gamma_list *next)
+{
+	struct gamma_inbound *inbound;
+
+	if (!flow)
+		return true; /* its sender is gone, and what waited of it, too */
+	inbound = gamma_receive_keep(flow, envelope, bytes);
+	if (inbound)
+		gamma_list_append(next, &inbound->entry);
+	return inbound;
+}
+
+/* The messages that are lent and whose turn has not come wait, so that their slot is free. Nothing
+ * waited when they came. False: there is no memory, and some are lent as before. */
+static bool end_lent(struct gamma_fi_ep *ep)
 {
 	struct gamma_active_ports *ports = &ep->ports;
-	size_t handled = 0;
+	bool datagrams = ep->type == FI_EP_DGRAM;
+	struct gamma_list *next = datagrams ? ports->datagrams.next : ports->arrived.next;
 
-	while (ports->lent_next < ports->lent_count) {
-		const struct gamma_active_port_lent *lent = &ports->lent[ports->lent_next++];
+	for (; ports->lent_next < ports->lent_count; ports->lent_next++) {
+		const struct gamma_active_port_lent *lent = &ports->lent[ports->lent_next];
 
-		/* An earlier one's handler may have unset it. */
-		if (!gamma_active_port_find(ports, gamma_envelope_port(&lent->envelope)))
-			continue;
-		ports->datagram_sender = lent->source;
-		call_handler(ep, lent->flow, &lent->envelope, lent->bytes, FI_GAMMA_IN_PLACE);
-		handled++;
+		if (datagrams ? !keep_datagram(ports, &lent->source, &lent->envelope, lent->bytes,
+					       next)
+			      : !keep_message(lent->flow, &lent->envelope, lent->bytes, next))
+			return false;
 	}
 	ports->lent_count = ports->lent_next = 0;
 	gamma_lending_return(ep->endpoint);
-	return handled;
+	return true;
+}
+
+/* The messages that the last progress call has lent. If an earlier one's handler has unset that of
+ * another, this one waits for the next, and those behind it in their order. False: some are still
+ * lent. */
+static bool run_lent(struct gamma_fi_ep *ep)
+{
+	struct gamma_active_ports *ports = &ep->ports;
+
+	while (ports->lent_next < ports->lent_count) {
+		const struct gamma_active_port_lent *lent = &ports->lent[ports->lent_next];
+
+		if (!gamma_active_port_find(ports, gamma_envelope_port(&lent->envelope)))
+			break;
+		ports->lent_next++;
+		ports->datagram_sender = lent->source;
+		call_handler(ep, lent->flow, &lent->envelope, lent->bytes, FI_GAMMA_IN_PLACE);
+	}
+	return end_lent(ep);
 }
 
 /* Its handler may post a receive for it; else it is dropped, and its send completes. */
@@ -286,14 +329,22 @@ static struct fetch *next_fetched(const struct gamma_active_ports *ports)
 	return NULL;
 }
 
-static void run_fetched(struct gamma_fi_ep *ep, struct fetch *fetch)
+/* Its handler may have been unset meanwhile: then it waits for the next one, in front of all that
+ * its sender has sent behind it. False: there is no memory. */
+static bool run_fetched(struct gamma_fi_ep *ep, struct fetch *fetch)
 {
+	struct gamma_active_ports *ports = &ep->ports;
+	bool has_handler = gamma_active_port_find(ports, gamma_envelope_port(&fetch->envelope));
+
+	if (!fetch->error && !has_handler &&
+	    !keep_message(fetch->flow, &fetch->envelope, fetch->bytes, ports->arrived.next))
+		return false;
 	/* While its handler runs its sender may fail, but the bytes are here. */
 	gamma_list_remove(&fetch->entry);
-	if (!fetch->error &&
-	    gamma_active_port_find(&ep->ports, gamma_envelope_port(&fetch->envelope)))
+	if (!fetch->error && has_handler)
 		call_handler(ep, fetch->flow, &fetch->envelope, fetch->bytes, 0);
 	free(fetch);
+	return true;
 }
 
 static void drop_message(struct gamma_inbound *inbound)
@@ -415,10 +466,8 @@ static bool run_next(struct gamma_fi_ep *ep)
 
 	if (ep->type == FI_EP_DGRAM)
 		return run_datagram(ep);
-	if (fetched) {
-		run_fetched(ep, fetched);
-		return true;
-	}
+	if (fetched)
+		return run_fetched(ep, fetched);
 	inbound = next_message(&ep->ports);
 	if (!inbound)
 		return false;
@@ -481,6 +530,12 @@ static bool is_pending(const struct gamma_active_ports *ports)
 	       (next_fetched(ports) || next_message(ports) || next_datagram(ports));
 }
 
+void gamma_active_port_run_set(struct gamma_fi_ep *ep)
+{
+	if (is_pending(&ep->ports))
+		wake_sleepers(ep);
+}
+
 bool gamma_active_port_run_pending(const struct gamma_domain *domain)
 {
 	struct gamma_list *pos;
@@ -499,7 +554,8 @@ static size_t run_some(struct gamma_fi_ep *ep, size_t most)
 
 	if (ports->current) /* called from the handler, or by another thread */
 		return 0;
-	run_lent(ep);
+	if (!run_lent(ep))
+		return ports->handled - before;
 	while (ports->handled - before < most && !ports->closing && run_next(ep))
 		;
 	return ports->handled - before;
@@ -510,7 +566,7 @@ static void allow_lending(struct gamma_fi_ep *ep, size_t most)
 {
 	struct gamma_active_ports *ports = &ep->ports;
 
-	if (!ports->lent || ports->current || ports->closing || !ep->enabled)
+	if (!ports->lent || !most || ports->current || ports->closing || !ep->enabled)
 		return;
 	ports->lent_most = (unsigned) gamma_min(most, GAMMA_ACTIVE_PORT_TURN);
 	gamma_lending_allow(ep->endpoint,
@@ -625,6 +681,7 @@ int gamma_active_port_run_keep(struct fid_ep *fid, const struct fi_gamma_arrival
 	struct gamma_fi_ep *ep = gamma_ep_handle_of(fid)->ep;
 	struct gamma_active_ports *ports = &ep->ports;
 	struct kept_data *kept;
+	bool free_slot;
 
 	if (!data || !gamma_active_port_run_is_current(ep, arrival))
 		return gamma_active_port_refuse(ep, "keep outside of the handler");
@@ -634,12 +691,16 @@ int gamma_active_port_run_keep(struct fid_ep *fid, const struct fi_gamma_arrival
 	if (!kept)
 		return -FI_ENOMEM;
 	memcpy(kept->bytes, arrival->data, arrival->len);
-	*data = kept->bytes;
 	gamma_domain_lock(ep->domain);
-	gamma_list_append(&ports->kept, &kept->entry);
-	if (arrival->flags & FI_GAMMA_IN_PLACE && ports->lent_next == ports->lent_count)
-		gamma_lending_return(ep->endpoint);
+	free_slot = !(arrival->flags & FI_GAMMA_IN_PLACE) || end_lent(ep);
+	if (free_slot)
+		gamma_list_append(&ports->kept, &kept->entry);
 	gamma_domain_unlock(ep->domain);
+	if (!free_slot) {
+		free(kept);
+		return -FI_ENOMEM;
+	}
+	*data = kept->bytes;
 	return 0;
 }
 
@@ -719,7 +780,7 @@ ssize_t gamma_active_port_run_receive(struct fid_ep *fid, const struct fi_gamma_
 	if (arrival->head_len)
 		all[post.count++] = (struct iovec){ep->ports.head_again, arrival->head_len};
 	if (count > GAMMA_IOV_LIMIT - post.count)
-		return -FI_EINVAL;
+		return gamma_active_port_refuse(ep, "more entries than iov_limit; the head is one");
 	for (size_t i = 0; i < count; i++)
 		all[post.count++] = iov[i];
 	capacity = gamma_submit_len(&post);
