@@ -32,12 +32,14 @@ CHECKSUM_AT = 14 + 28
 KINDS = {"data": 1, "ack": 2, "credit": 3, "request": 4, "reclaim": 5, "probe": 6, "reset": 7,
          "bye": 8, "lookup": 9, "datagram": 10}
 QUOTED = (1, 4, 6, 9) # kinds that an ICMP error may say something about
-OPS = {1: range(1, 16), 2: (0, 1), 5: (0, 1), 6: (0, 1), 7: (0, 1, 2), 8: (0, 1), 9: (0, 1, 2, 3)}
+OPS = {1: range(1, 16), 2: range(4), 5: (0, 1), 6: range(4), 7: (0, 1, 2), 8: (0, 1), 9: range(7)}
 # In the order of their bits: the sizes in bytes of their fields.
 EXTENSIONS = ((4, 4), (4, 16), (4, 4), (8,), (8,), (4, 8), (8,), (4,), (2, 2), (4,), (8, 8, 8),
               (1, 1, 2), (16,), (2, 2), (4, 128))
 TAGGED = struct.pack(">H", 1 << 3 | 1 << 4) # the extensions of a group's frames
 LOOKUP_ASK, LOOKUP_FOUND = 0, 1
+ABOUT_HOSTS = (4, 5, 6) # HOST_ASK, HOST, HOST_VIA
+HOST_LEN = 108          # bytes that the last two have at least
 ANY_PORT, MY_PORT, MY_EPOCH = 0, 40000, 0x5EED
 KEPT = 2048       # frames of the victims that are remembered
 LOOKUP_WAIT = 20  # s
@@ -179,6 +181,8 @@ class Attacker:
             fields[name] = self.number(size)
         if kind == KINDS["lookup"] and fields["op"] == LOOKUP_FOUND:
             payload = self.address(source)
+        elif kind == KINDS["lookup"] and fields["op"] in ABOUT_HOSTS:
+            payload = target.mac + self.random.randbytes(HOST_LEN + self.random.randrange(-20, 200))
         elif kind in (KINDS["data"], KINDS["datagram"]):
             payload = self.random.randbytes(self.random.randrange(200))
         return build(source, target, fields, extensions, payload)

@@ -194,7 +194,7 @@ static void invent(struct attacker *attacker, const struct gamma_flow *flow,
 		fields->seq = reset_number(attacker, flow);
 		break;
 	case GAMMA_KIND_LOOKUP:
-		fields->op = dice(attacker) % (GAMMA_LOOKUP_HOST + 1);
+		fields->op = dice(attacker) % (GAMMA_LOOKUP_HOST_VIA + 1);
 		break;
 	}
 	if (fields->kind != GAMMA_KIND_LOOKUP && dice(attacker) % 2)
@@ -207,12 +207,20 @@ static void invent(struct attacker *attacker, const struct gamma_flow *flow,
 		forge_mtu(attacker, fields);
 }
 
-/* What the answer to LOOKUP would carry if another incarnation had the port. */
+/* What the answer to LOOKUP would carry if another incarnation had the port; of questions by way of
+ * a host the MAC address of the other one. */
 static size_t put_address(const struct node *from, struct gamma_fields *fields, uint8_t *payload)
 {
 	struct gamma_addr addr = from->ep.local.addr;
 
-	if (fields->kind != GAMMA_KIND_LOOKUP || fields->op != GAMMA_LOOKUP_FOUND)
+	if (fields->kind != GAMMA_KIND_LOOKUP)
+		return 0;
+	if (fields->op == GAMMA_LOOKUP_HOST_VIA) {
+		memset(payload, 0, sizeof(addr));
+		memcpy(payload, addr.mac, GAMMA_MAC_LEN);
+		return sizeof(addr);
+	}
+	if (fields->op != GAMMA_LOOKUP_FOUND)
 		return 0;
 	addr.epoch ^= htonl(1);
 	memcpy(payload, &addr, sizeof(addr));

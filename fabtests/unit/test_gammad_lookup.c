@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/if_packet.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -443,6 +444,46 @@ static void via__broadcast_is_ignored(void **state)
 	assert_no_answer();
 }
 
+/* Of any fields and length: gammad writes no more frames than it was sent. */
+static void via__random_questions_are_answered_by_one_frame_each(void **state)
+{
+	const uint8_t *const macs[] = {gammad_fake_nic, other_host, requester};
+	unsigned seed = 1, sent = 0, written = 0;
+	uint8_t room[FRAME_MAX + 1000], frame[GAMMAD_FAKE_FRAME];
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct gamma_fields fields = {
+			.kind = GAMMA_KIND_LOOKUP,
+			.op = (uint8_t) (rand_r(&seed) % (GAMMA_LOOKUP_HOST_VIA + 2)),
+			.dst_port = (uint16_t) (rand_r(&seed) % 3 * REQUESTER_PORT),
+			.src_port = (uint16_t) rand_r(&seed),
+			.src_epoch = (uint32_t) rand_r(&seed) % 2,
+			.dst_epoch = ((struct gammad *) *state)->via.epoch ^ rand_r(&seed) % 2,
+			.seq = (uint32_t) rand_r(&seed) % GAMMAD_VIA_MAX,
+			.payload_len = (uint16_t) (rand_r(&seed) % 300),
+		};
+		const uint8_t *made;
+		size_t len;
+
+		for (size_t at = FRAME_MAX; at < sizeof(room); at++)
+			room[at] = (uint8_t) rand_r(&seed);
+		memcpy(room + FRAME_MAX, macs[rand_r(&seed) % 3], GAMMA_MAC_LEN);
+		made = gamma_codec_build(&fields, macs[rand_r(&seed) % 3], macs[rand_r(&seed) % 3],
+					 GAMMA_ETHERTYPE, room + FRAME_MAX);
+		len = (size_t) GAMMA_ETH_LEN + fields.header_len + fields.payload_len;
+		len -= rand_r(&seed) % 8 ? 0 : (size_t) rand_r(&seed) % len;
+		if (!len)
+			continue;
+		sent += send(gammad_fake.nics_wire, room + (made - room), len, MSG_DONTWAIT) > 0;
+		gammad_lookup_handle_nics(*state);
+		while (recv(gammad_fake.nic_wire, frame, sizeof(frame), MSG_DONTWAIT) > 0)
+			written++;
+		assert_true(written <= sent);
+	}
+	assert_true(written > 100);
+}
+
 static void via__passes_only_so_many_a_second_on(void **state)
 {
 	struct gammad *gammad = *state;
@@ -597,6 +638,7 @@ int main(void)
 		TEST(via__question_shorter_than_the_answer_is_ignored),
 		TEST(via__to_itself_to_all_or_to_none_is_ignored),
 		TEST(via__broadcast_is_ignored),
+		TEST(via__random_questions_are_answered_by_one_frame_each),
 		TEST(via__passes_only_so_many_a_second_on),
 		TEST(slot__answers_for_its_endpoint),
 		TEST(slot__answers_for_an_endpoint_that_is_gone),
