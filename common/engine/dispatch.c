@@ -204,7 +204,10 @@ static void handle_lookup_answer(struct gamma_endpoint *endpoint,
 	else if (fields->op == GAMMA_LOOKUP_NO_PORT)
 		gamma_flow_no_port(flow, now);
 	else if (fields->op == GAMMA_LOOKUP_OTHER_TENANT)
-		gamma_flow_fail_for_good(flow, -EACCES, "that port belongs to another user", now);
+		gamma_flow_fail_for_good(
+			flow, -EACCES,
+			"that port belongs to another user: use the same user id on all hosts",
+			now);
 	else if (!found_address(endpoint, arrival, fields, &found))
 		endpoint->local.stats.malformed++;
 	else if (flow->state == GAMMA_FLOW_LOOKUP)

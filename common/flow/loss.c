@@ -291,7 +291,8 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 {
 	uint64_t since = gamma_max(gamma_max(flow->loss.heard, flow->loss.waiting_since),
 				   flow->local->resumed);
-	char cause[128];
+	char cause[192];
+	int len;
 
 	if (now - since < flow->local->limits.peer_timeout)
 		return false;
@@ -300,8 +301,13 @@ bool gamma_loss_peer_dead(struct gamma_flow *flow, uint64_t now)
 		gamma_flow_declare_dead_idle(flow, -ETIMEDOUT, "nothing heard of it for long", now);
 		return true;
 	}
-	snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s",
-		 (double) (now - since) / 1e9);
+	len = snprintf(cause, sizeof(cause), "nothing heard of it for %.1f s",
+		       (double) (now - since) / 1e9);
+	if (flow->path_mtu.refused)
+		snprintf(cause + len, sizeof(cause) - (size_t) len,
+			 ", and this host's NIC took no frame of %u bytes: see its state and MTU, "
+			 "and those of the switch port (ip link)",
+			 flow->path_mtu.mtu);
 	gamma_flow_declare_dead(flow, -ETIMEDOUT, cause, now);
 	return true;
 }

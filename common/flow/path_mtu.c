@@ -271,12 +271,12 @@ void gamma_path_mtu_timeout(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 	bool refused = path->not_taken;
-	char cause[96];
+	char cause[192];
 
 	if (path->blocked) {
 		snprintf(cause, sizeof(cause),
-			 "frames of up to %u bytes do not pass, small ones do: at least %u are "
-			 "needed",
+			 "frames of up to %u bytes do not pass, small ones do: raise the MTU of "
+			 "its NIC, or of the switch ports on the way, to %u or more",
 			 path->mtu, GAMMA_LEAST_MTU);
 		gamma_flow_declare_dead(flow, -EMSGSIZE, cause, now);
 		return;
@@ -339,15 +339,14 @@ static uint64_t evidence_time(const struct gamma_flow *flow)
 	return flow->path_mtu.mtu > safe(flow) ? 0 : GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US;
 }
 
-/* Nothing smaller is left to try. Loss may have been the reason so far: that takes as long as
- * silence until it counts. The flow ends from its timer, not amid the search for lost frames. */
-static void block(struct gamma_flow *flow, uint64_t now)
+/* Nothing smaller is left to try. Loss, or a crowded link, may have been the reason so far: that
+ * takes as long as silence until it counts. The flow ends from its timer, not amid the search for
+ * lost frames. */
+static void block(struct gamma_flow *flow, uint64_t since, uint64_t now)
 {
-	struct gamma_path_mtu *path = &flow->path_mtu;
-
-	if (now - path->suspect_time < flow->local->limits.peer_timeout)
+	if (now - since < flow->local->limits.peer_timeout)
 		return;
-	path->blocked = true;
+	flow->path_mtu.blocked = true;
 	gamma_timers_set(flow, GAMMA_TIMER_MTU, now);
 }
 
@@ -374,11 +373,17 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	} else if (seq == path->suspect && ++path->losses >= GAMMA_MTU_LOSSES) {
 		path->losses = GAMMA_MTU_LOSSES;
 		if (path->mtu <= GAMMA_LEAST_MTU && !path->target)
-			block(flow, now);
+			block(flow, path->suspect_time, now);
 		else if (path->mtu > GAMMA_LEAST_MTU &&
 			 now - path->suspect_time >= evidence_time(flow))
 			doubt(flow, now);
 	}
+}
+
+/* The peer has been heard all along, while the link took no large frame: it has a carrier. */
+static bool heard_meanwhile(const struct gamma_flow *flow)
+{
+	return flow->loss.heard >= flow->path_mtu.refused + flow->local->limits.peer_timeout / 2;
 }
 
 /* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
@@ -387,13 +392,16 @@ void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
 
-	if (flow->same_host || path->mtu <= GAMMA_LEAST_MTU)
+	if (flow->same_host)
 		return;
 	if (!path->refused)
 		path->refused = now;
-	else if (now - path->refused >=
-		 gamma_max(GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US, evidence_time(flow)))
+	else if (path->mtu > GAMMA_LEAST_MTU &&
+		 now - path->refused >=
+			 gamma_max(GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US, evidence_time(flow)))
 		doubt(flow, now);
+	else if (path->mtu <= GAMMA_LEAST_MTU && heard_meanwhile(flow))
+		block(flow, path->refused, now);
 }
 
 static void lower(struct gamma_flow *flow, uint32_t mtu)

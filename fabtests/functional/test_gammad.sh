@@ -374,6 +374,8 @@ info_fails() { # TEXT PATTERN [VARIABLE=VALUE...]
 
 check "only the NIC that gammad serves" [ "$(domains)" = gam0 ]
 info_fails "of others it is said why" "mgt0 .*is not served by gammad" FI_GAMMA_IFACE=mgt0
+check_fails "AF_XDP is not for users: told so" "gammad opens packet sockets only" \
+	user_on labuser node01 env FI_GAMMA_LINK=xdp "$latency" -p gamma -s
 info_fails "another EtherType" "0x88B5, this program 0x88B6" FI_GAMMA_ETHERTYPE=0x88B6
 cat >"$shared/older.py" <<-'END'
 	import os, socket, struct, sys

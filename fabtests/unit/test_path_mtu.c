@@ -383,6 +383,42 @@ static void below_576__ends_with_an_error(void **state)
 	done(net);
 }
 
+/* A virtual NIC whose peer has such an MTU refuses the frames instead. */
+static void below_576__refused_by_the_link(void **state)
+{
+	struct net *net = with(1500, 0);
+
+	(void) state;
+	exchange(net, 64);
+	net->nodes[0].takes = 500;
+	net_post(net, 1, 5000);
+	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	net_run(net, MS);
+	net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED); /* the peer asks what became of it */
+	for (int s = 0; s < 90 && !net->nodes[0].send_errors; s++)
+		net_run(net, SEC);
+	assert_int_equal(net->nodes[0].send_errors, 1);
+	assert_int_equal(net_flow(net, 0, 1)->error, -EMSGSIZE);
+	done(net);
+}
+
+/* Before the peer was ever heard, the first frame of all is refused: the silence has a reason. */
+static void below_576__refused_and_nothing_heard(void **state)
+{
+	struct net *net = with(1500, 0);
+
+	(void) state;
+	net->nodes[0].takes = 500;
+	net_post(net, 1, 5000);
+	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	for (int s = 0; s < 45 && !net->nodes[0].send_errors; s++)
+		net_run(net, SEC);
+	assert_int_equal(net->nodes[0].send_errors, 1);
+	assert_non_null(strstr(net->nodes[0].last_cause, "nothing heard of it for 30."));
+	assert_non_null(strstr(net->nodes[0].last_cause, "took no frame of 576 bytes"));
+	done(net);
+}
+
 static void small__peer_below_1500(void **state)
 {
 	struct net *net = with(1500, 0);
@@ -850,6 +886,8 @@ int main(void)
 		TEST(below_1500__goes_on_with_what_passes),
 		TEST(below_1500__one_frame_is_enough),
 		TEST(below_576__ends_with_an_error),
+		TEST(below_576__refused_by_the_link),
+		TEST(below_576__refused_and_nothing_heard),
 		TEST(small__peer_below_1500),
 		TEST(small__learned_from_frames),
 		TEST(lowered__in_the_middle_of_messages_of_every_op),

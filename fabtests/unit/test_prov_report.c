@@ -2,6 +2,7 @@
 /* prov/gamma/src/report.c: lines on standard error, where libfabric's log shows no warnings. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,10 +32,20 @@ static void report__shows_the_first_lines_of_a_process(void **state)
 	assert_non_null(strstr(text, "gamma: further lines are left out; FI_LOG_LEVEL=warn"));
 }
 
+static void cure__of_what_a_user_can_mend(void **state)
+{
+	(void) state;
+	assert_non_null(strstr(gamma_report_cure(-ETIMEDOUT), "gammaping"));
+	assert_non_null(strstr(gamma_report_cure(-ECONNREFUSED), "start the program"));
+	assert_non_null(strstr(gamma_report_cure(-ECONNRESET), "last message"));
+	assert_string_equal(gamma_report_cure(-EACCES), ""); /* the cause says it */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(report__shows_the_first_lines_of_a_process),
+		TEST(cure__of_what_a_user_can_mend),
 	};
 
 	return cmocka_run_group_tests_name("prov_report", tests, NULL, NULL);

@@ -111,7 +111,7 @@ enum {
 	GAMMA_CNTR_REMOTE_WRITE,
 	GAMMA_CNTR_COUNT
 };
-enum { GAMMA_CAUSE_LEN = 160 };
+enum { GAMMA_CAUSE_LEN = 256 };
 
 struct gamma_fi_ep {
 	struct gamma_fi_ep_handle handle;

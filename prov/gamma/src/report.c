@@ -26,3 +26,18 @@ void gamma_report(const char *fmt, ...)
 	else if (before == LINES_MAX)
 		fputs("gamma: further lines are left out; FI_LOG_LEVEL=warn shows all\n", stderr);
 }
+
+const char *gamma_report_cure(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return "; `gammaping` from here to it shows whether the host, the cable, the "
+		       "segment, the EtherType or a filter is why";
+	case -ECONNREFUSED:
+		return "; start the program there first";
+	case -ECONNRESET:
+		return "; look for its last message";
+	default:
+		return "";
+	}
+}
