@@ -77,6 +77,7 @@
 	X(remote_refused, "peers' RMA and atomic operations refused here")                        \
 	X(batched, "messages and operations sent in frames shared with others")                   \
 	X(send_calls, "system calls to send")                                                     \
+	X(connected_calls, "of these, by the UDP socket that is connected to one peer")           \
 	X(receive_calls, "system calls to receive (the ring needs none)")                         \
 	X(shm_frames_out, "frames sent through shared memory")                                    \
 	X(shm_frames_in, "frames received through shared memory")                                 \

@@ -395,10 +395,14 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 {
 	unsigned count = 0;
 
-	fds[count++] = endpoint->packet->fd;
 	fds[count++] = endpoint->shm->link.fd;
-	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
-		fds[count++] = endpoint->rails[r].link->fd;
+	for (uint8_t r = 0; r < endpoint->local.rail_count || !r; r++) {
+		const struct gamma_link *link = gamma_links_of_rail(endpoint, r);
+
+		fds[count++] = link->fd;
+		if (link->connected_fd >= 0)
+			fds[count++] = link->connected_fd;
+	}
 	if (endpoint->groups_fd >= 0)
 		fds[count++] = endpoint->groups_fd;
 	return count;

@@ -186,7 +186,7 @@ void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep);
 bool gamma_endpoint_armed(const struct gamma_endpoint *endpoint);
 /* Returns how many there are: one for each NIC, for shared memory, and for groups once one has been
  * joined. */
-enum { GAMMA_ENDPOINT_FDS = GAMMA_RAILS_MAX + 2 };
+enum { GAMMA_ENDPOINT_FDS = 2 * GAMMA_RAILS_MAX + 2 };
 unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA_ENDPOINT_FDS]);
 
 /* Counters, with the kernel's read in. */

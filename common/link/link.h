@@ -53,6 +53,7 @@ struct gamma_link {
 	struct gamma_stats *stats; /* the endpoint's */
 	pid_t process;             /* that opened it; a forked child may only close it */
 	int fd;                    /* readable when a frame has arrived */
+	int connected_fd;          /* ditto, of a second socket; -1: there is none */
 	uint32_t mtu;              /* bytes after the Ethernet header */
 	uint32_t slots;            /* frames that can wait without loss */
 	uint32_t train;            /* full frames that one call sends, or takes; 0: any number */

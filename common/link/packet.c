@@ -373,7 +373,7 @@ static struct packet_link *new_packet_link(int ifindex, uint32_t mtu, struct gam
 	packet->link.stats = stats;
 	packet->link.process = getpid();
 	packet->link.mtu = mtu;
-	packet->link.fd = packet->gammad_fd = -1;
+	packet->link.fd = packet->link.connected_fd = packet->gammad_fd = -1;
 	packet->ifindex = ifindex;
 	return packet;
 }

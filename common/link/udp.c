@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * UDP over IPv4 or IPv6: one unconnected socket. Consecutive frames of one size to one peer leave
- * as one train (UDP_SEGMENT), gathered from user memory. Arrivals merge into trains (UDP_GRO),
- * which the link lends frame by frame. It writes the pseudo Ethernet header in front of the lent
- * frame, over the end of the frame before, which has been released by then. So no payload is
- * copied.
+ * UDP over IPv4 or IPv6: an unconnected socket for all peers, and one connected to a peer that gets
+ * most (udp_connected.h). Consecutive frames of one size to one peer leave as one train
+ * (UDP_SEGMENT), gathered from user memory. Arrivals merge into trains (UDP_GRO), which the link
+ * lends frame by frame. It writes the pseudo Ethernet header in front of the lent frame, over the
+ * end of the frame before, which has been released by then. So no payload is copied.
  */
 #include "link/udp.h"
 
@@ -27,6 +27,7 @@
 #include "link/ipv6_cache.h"
 #include "link/nic_name.h"
 #include "link/train.h"
+#include "link/udp_connected.h"
 #include "wire/ip_group.h"
 #include "wire/pseudo_mac.h"
 
@@ -57,10 +58,11 @@ struct udp_link {
 	uint8_t peer[GAMMA_MAC_LEN];    /* ditto: its pseudo address */
 	bool trusted;                   /* ditto: no other peer has that pseudo address */
 	struct gamma_ipv6_cache *cache; /* NULL: IPv4 */
-	uint32_t drops;                 /* the socket's count when it was last read */
-	bool gone;                      /* the own address is no address of this host any more */
-	bool errors;                    /* the socket's queue of ICMP errors may not be empty */
-	struct gamma_train train;       /* the one that is lent */
+	struct gamma_udp_connected connected;
+	uint32_t drops[2];        /* the sockets' counts when they were last read */
+	bool gone;                /* the own address is no address of this host any more */
+	bool errors;              /* the socket's queue of ICMP errors may not be empty */
+	struct gamma_train train; /* the one that is lent */
 };
 
 /* ---- sending ---- */
@@ -149,13 +151,29 @@ static socklen_t frame_to_address(struct udp_link *udp, const struct gamma_frame
 	return len;
 }
 
+/* Is the connected socket that of the frame's peer? */
+static bool is_connected(struct udp_link *udp, const struct gamma_frame *frame)
+{
+	bool is = gamma_udp_connected_vote(
+		&udp->connected, gamma_udp_connected_key(frame->head, frame->head + GAMMA_ETH_LEN));
+
+	udp->link.stats->connected_calls += is;
+	return is;
+}
+
 /* A frame to an unknown peer whose address has been forgotten counts as lost. With its payload
  * behind its header a frame takes the cheapest call. */
 static bool send_plain(struct udp_link *udp, const struct gamma_frame *frame)
 {
 	union udp_address to;
-	socklen_t to_len = frame_to_address(udp, frame, &to);
+	socklen_t to_len;
 
+	if (is_connected(udp, frame)) {
+		udp->link.stats->send_calls++;
+		return send(udp->connected.fd, frame->head + GAMMA_ETH_LEN,
+			    frame->head_len - GAMMA_ETH_LEN, MSG_DONTWAIT) >= 0;
+	}
+	to_len = frame_to_address(udp, frame, &to);
 	if (gamma_unlikely(!to_len))
 		return true;
 	udp->link.stats->send_calls++;
@@ -171,9 +189,13 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	union udp_address to;
 	struct msghdr msg = {.msg_name = &to, .msg_iov = iov};
 	uint16_t segment = (uint16_t) gamma_train_frame_len(frames);
+	int fd = is_connected(udp, frames) ? udp->connected.fd : udp->link.fd;
 
-	msg.msg_namelen = frame_to_address(udp, frames, &to);
-	if (gamma_unlikely(!msg.msg_namelen))
+	if (fd == udp->connected.fd)
+		msg.msg_name = NULL;
+	else
+		msg.msg_namelen = frame_to_address(udp, frames, &to);
+	if (gamma_unlikely(msg.msg_name && !msg.msg_namelen))
 		return true;
 	msg.msg_iovlen = gamma_train_gather(frames, count, iov);
 	if (count > 1) {
@@ -187,7 +209,7 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 		memcpy(CMSG_DATA(cmsg), &segment, sizeof(segment));
 	}
 	udp->link.stats->send_calls++;
-	return sendmsg(udp->link.fd, &msg, MSG_DONTWAIT) >= 0;
+	return sendmsg(fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
 /* The NIC's MTU less the headers; 0: the NIC was removed. One whose driver was loaded anew has
@@ -301,7 +323,7 @@ static void take_source(struct udp_link *udp)
 
 /* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors.
  * The kernel quotes the datagram that was sent, from the frame on. */
-static bool receive_error(struct udp_link *udp)
+static bool receive_error(struct udp_link *udp, int fd)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
 	uint8_t quoted[GAMMA_HEADER_LEN], frame[GAMMA_ICMP_ANSWER];
@@ -318,7 +340,7 @@ static bool receive_error(struct udp_link *udp)
 			.msg_controllen = sizeof(control),
 		};
 
-		len = recvmsg(udp->link.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+		len = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
 		if (len < 0 || !is_port_unreachable(&msg))
 			continue;
 		udp->link.stats->unreachable++;
@@ -329,16 +351,15 @@ static bool receive_error(struct udp_link *udp)
 		gamma_train_begin(&udp->train, GAMMA_HEADER_LEN, GAMMA_HEADER_LEN);
 		return true;
 	} while (len >= 0);
-	udp->errors = false;
 	return false;
 }
 
 /* Without control messages, which would make each poll cost half as much again: frames that the
  * kernel merged are told apart by their headers (train.c), and drops are counted by udp_count. */
-static bool receive_datagrams(struct udp_link *udp)
+static bool receive_from(struct udp_link *udp, int fd)
 {
 	socklen_t from_len = sizeof(udp->from);
-	ssize_t len = recvfrom(udp->link.fd, udp->train.bytes, GAMMA_TRAIN_BUFFER, MSG_DONTWAIT,
+	ssize_t len = recvfrom(fd, udp->train.bytes, GAMMA_TRAIN_BUFFER, MSG_DONTWAIT,
 			       &udp->from.any, &from_len);
 
 	udp->link.stats->receive_calls++;
@@ -353,12 +374,58 @@ static bool receive_datagrams(struct udp_link *udp)
 	return true;
 }
 
+/* Both sockets were empty a moment ago, so the new peer's datagrams stay in order. */
+static void connect_wanted(struct udp_link *udp)
+{
+	struct gamma_udp_connected *connected = &udp->connected;
+	struct gamma_frame frame = {.head = frame.room};
+	union udp_address to;
+	socklen_t len;
+
+	memcpy(frame.room, &connected->wanted, GAMMA_MAC_LEN);
+	memcpy(frame.room + GAMMA_ETH_LEN, (uint8_t *) &connected->wanted + GAMMA_MAC_LEN,
+	       sizeof(uint16_t));
+	len = gamma_ip_group_is_mac(frame.head) ? 0 : frame_to_address(udp, &frame, &to);
+	if (len && !connect(connected->fd, &to.any, len))
+		connected->peer = connected->wanted;
+	connected->wanted = 0;
+}
+
+static bool receive_datagrams(struct udp_link *udp)
+{
+	struct gamma_udp_connected *connected = &udp->connected;
+	int fds[] = {udp->link.fd, connected->fd};
+	bool both = gamma_udp_connected_both(connected);
+
+	if (both) {
+		bool found = receive_from(udp, fds[!connected->ahead]);
+
+		gamma_udp_connected_polled(connected, found);
+		if (found)
+			return true;
+	}
+	if (receive_from(udp, fds[connected->ahead]))
+		return true;
+	if (gamma_unlikely(both && connected->wanted))
+		connect_wanted(udp);
+	return false;
+}
+
+static bool receive_errors(struct udp_link *udp)
+{
+	bool found = receive_error(udp, udp->link.fd) ||
+		     (udp->connected.fd >= 0 && receive_error(udp, udp->connected.fd));
+
+	udp->errors = found;
+	return found;
+}
+
 /* An error is reported once, in place of datagrams, which are still there. */
 static bool receive_train(struct udp_link *udp)
 {
 	if (gamma_likely(!udp->errors) && receive_datagrams(udp))
 		return true;
-	return gamma_unlikely(udp->errors) && (receive_error(udp) || receive_datagrams(udp));
+	return gamma_unlikely(udp->errors) && (receive_errors(udp) || receive_datagrams(udp));
 }
 
 static void udp_release(struct gamma_link *link)
@@ -392,22 +459,34 @@ static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 
 static bool udp_arm(struct gamma_link *link)
 {
+	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	struct gamma_arrival arrival;
+	bool any;
 
-	return udp_next(link, &arrival);
+	gamma_udp_connected_look(&udp->connected);
+	any = udp_next(link, &arrival);
+	gamma_udp_connected_look(&udp->connected);
+	return any;
+}
+
+static void count_drops(struct udp_link *udp, int fd, uint32_t *drops)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) ||
+	    len < (SK_MEMINFO_DROPS + 1) * sizeof(*info))
+		return;
+	udp->link.stats->ring_drops += info[SK_MEMINFO_DROPS] - *drops;
+	*drops = info[SK_MEMINFO_DROPS];
 }
 
 static void udp_count(struct gamma_link *link)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
-	uint32_t info[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(info);
 
-	if (getsockopt(link->fd, SOL_SOCKET, SO_MEMINFO, info, &len) ||
-	    len < (SK_MEMINFO_DROPS + 1) * sizeof(*info))
-		return;
-	link->stats->ring_drops += info[SK_MEMINFO_DROPS] - udp->drops;
-	udp->drops = info[SK_MEMINFO_DROPS];
+	count_drops(udp, link->fd, &udp->drops[0]);
+	count_drops(udp, udp->connected.fd, &udp->drops[1]);
 }
 
 static void udp_close(struct gamma_link *link)
@@ -416,6 +495,8 @@ static void udp_close(struct gamma_link *link)
 
 	if (link->fd >= 0)
 		close(link->fd);
+	if (udp->connected.fd >= 0)
+		close(udp->connected.fd);
 	if (!gamma_ip_group_is_mac(udp->mac))
 		free(udp->cache);
 	free(udp);
@@ -434,9 +515,9 @@ static const struct gamma_link_ops udp_ops = {
 
 /* No fragments: the protocol's own probes find what a path carries. Groups are those of the NIC,
  * and go no further than its network, which is the default. */
-static int set_ip_options(const struct udp_link *udp)
+static int set_ip_options(const struct udp_link *udp, int fd)
 {
-	int fd = udp->link.fd, one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+	int one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
 	struct ip_mreqn nic = {.imr_ifindex = udp->attr.ifindex};
 
 	if (!udp->attr.ipv6)
@@ -484,26 +565,55 @@ static int set_group_options(const struct udp_link *udp)
 }
 
 /* Merging (Linux 5.0) is an optimization: without it frames arrive singly. */
-static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
+static int set_options(const struct udp_link *udp, int fd)
 {
-	const bool group = gamma_ip_group_is_mac(udp->mac);
-	union udp_address address;
-	int fd = udp->link.fd, one = 1, bytes = RCVBUF;
-	socklen_t len = sizeof(bytes), address_len = group ? set_group(udp, udp->mac, &address)
-							   : set_ip(udp, attr->ip, &address);
+	int one = 1, bytes = RCVBUF;
 
-	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
 	setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one));
 	/* The former needs CAP_NET_ADMIN, the latter is bounded by net.core.rmem_max. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (set_ip_options(udp) || (group && set_group_options(udp)) ||
+	return set_ip_options(udp, fd);
+}
+
+static int open_socket(const struct udp_link *udp)
+{
+	return socket(udp->attr.ipv6 ? AF_INET6 : AF_INET,
+		      SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* Each socket has room for all that the peers may send. A link works without the second one, for
+ * which there may be no descriptor. */
+static void open_connected(struct udp_link *udp, const union udp_address *own, socklen_t len)
+{
+	int fd = open_socket(udp);
+
+	if (fd < 0)
+		return;
+	if (set_options(udp, fd) || gamma_udp_connected_bind(fd, udp->link.fd, &own->any, len))
+		close(fd);
+	else
+		udp->connected.fd = udp->link.connected_fd = fd;
+}
+
+static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
+{
+	const bool group = gamma_ip_group_is_mac(udp->mac);
+	union udp_address address;
+	int fd = udp->link.fd, bytes = 0;
+	socklen_t len = sizeof(bytes), address_len = group ? set_group(udp, udp->mac, &address)
+							   : set_ip(udp, attr->ip, &address);
+
+	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
+	if (set_options(udp, fd) || (group && set_group_options(udp)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
 	if (!group)
 		report_buffer(bytes, udp->link.slots);
+	if (!group && !attr->alone)
+		open_connected(udp, &address, address_len);
 	return 0;
 }
 
@@ -525,8 +635,8 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	udp->attr = *attr;
 	memcpy(udp->mac, mac, GAMMA_MAC_LEN);
 	udp->cache = attr->ipv6 && !cache ? calloc(1, sizeof(*udp->cache)) : cache;
-	udp->link.fd = socket(attr->ipv6 ? AF_INET6 : AF_INET,
-			      SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	udp->connected.fd = udp->link.connected_fd = -1;
+	udp->link.fd = open_socket(udp);
 	ret = udp->link.fd < 0            ? -errno
 	      : attr->ipv6 && !udp->cache ? -ENOMEM
 					  : start_socket(udp, attr);

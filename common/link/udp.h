@@ -18,6 +18,7 @@ struct gamma_udp_attr {
 	uint32_t mtu;               /* bytes of a datagram's payload, as the NIC's MTU allows */
 	int ifindex;                /* of the NIC */
 	uint16_t ethertype;         /* of the headers that frames have above the link */
+	bool alone;                 /* no second socket, for a link that is polled now and then */
 };
 
 /* Opens a UDP link. Returns 0 or a negative errno; -EADDRINUSE: another socket has the port. */

@@ -368,6 +368,7 @@ static struct xdp_link *new_xdp_link(const struct gamma_packet_attr *attr,
 	xdp->link.stats = stats;
 	xdp->link.process = getpid();
 	xdp->link.mtu = attr->mtu;
+	xdp->link.connected_fd = -1;
 	xdp->link.slots = receive_chunks(attr->ring_bytes);
 	xdp->program.map_fd = xdp->program.fd = xdp->program.link_fd = -1;
 	xdp->link.fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);

@@ -25,6 +25,7 @@ for mtu in 1500 9000; do
 	pingpong "$mtu, short messages" -e rdm -S 64 -I 1000
 	counted "one system call sends each" \
 		'all(.send_calls <= .frames_out and .send_calls < .messages_out * 1.5)'
+	counted "most by the connected socket" 'all(.connected_calls > .send_calls * 0.7)'
 	counted "they take the fast path" 'all(.rx_fast > .messages_in * 0.5)'
 	pingpong "$mtu, 64 KiB" -e rdm -S 65536 -I 200
 	counted "no other round trip" 'all(.send_calls < .messages_out * 8)'

@@ -3,6 +3,7 @@
 #include "netns.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 enum {
 	LINGER_S = 3600,
 	ENOUGH_S = 20, /* who has not ended by then waits */
+	IPV6_PORT = 9300,
 };
 
 static bool made;
@@ -47,6 +49,30 @@ void netns_needed(void)
 {
 	if (!made)
 		skip();
+}
+
+static bool reaches_itself(uint8_t host)
+{
+	struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_port = htons(IPV6_PORT)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	bool arrives;
+
+	own.sin6_addr.s6_addr[0] = 0xfd;
+	own.sin6_addr.s6_addr[15] = host;
+	arrives = !bind(fd, (struct sockaddr *) &own, sizeof(own)) &&
+		  sendto(fd, "", 1, 0, (struct sockaddr *) &own, sizeof(own)) == 1 &&
+		  poll(&ready, 1, 1) == 1;
+	close(fd);
+	return arrives;
+}
+
+void netns_await_ipv6(uint8_t host)
+{
+	time_t end = time(NULL) + ENOUGH_S;
+
+	while (made && !reaches_itself(host) && time(NULL) < end)
+		usleep(1000);
 }
 
 int netns_lingering(void)

@@ -26,6 +26,10 @@ void netns_needed(void);
 /* Runs a command of `ip`; 0: it worked. */
 int netns_ip(const char *arguments);
 
+/* Waits until fd00::HOST, just added, is the namespace's own address, which a thread of the kernel
+ * does later: from then on a datagram to itself arrives. */
+void netns_await_ipv6(uint8_t host);
+
 /* A socket on the loopback with a linger time of one hour: its last close blocks for that long, as
  * its peer reads nothing. -1: there is none. */
 int netns_lingering(void);

@@ -429,32 +429,14 @@ static void open__port_in_use(void **state)
 	assert_int_equal(gamma_udp_open(&a, &stats[0], &link), -EADDRINUSE);
 }
 
-/* A thread of the kernel makes an IPv6 address its host's own: from then on a datagram to itself
- * arrives. */
-static bool reaches_itself(uint8_t host)
-{
-	struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_port = htons(PORT + 1)};
-	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	bool arrives;
-
-	own.sin6_addr.s6_addr[0] = 0xfd;
-	own.sin6_addr.s6_addr[15] = host;
-	arrives = !bind(fd, (struct sockaddr *) &own, sizeof(own)) &&
-		  sendto(fd, "", 1, 0, (struct sockaddr *) &own, sizeof(own)) == 1 &&
-		  poll(&ready, 1, 1) == 1;
-	close(fd);
-	return arrives;
-}
-
 static void add_addresses(void)
 {
 	netns_ip("addr add 10.1.0.1/24 dev g0");
 	netns_ip("addr add 10.1.0.2/24 dev g0");
 	netns_ip("addr add fd00::1/64 dev g0 nodad");
 	netns_ip("addr add fd00::2/64 dev g0 nodad");
-	for (int ms = 0; ms < PATIENCE_MS && !(reaches_itself(1) && reaches_itself(2)); ms++)
-		usleep(1000);
+	netns_await_ipv6(1);
+	netns_await_ipv6(2);
 }
 
 /* IPv4 refuses to send; IPv6 sends, so it is looked for when a peer is asked whether it is there.

@@ -58,7 +58,7 @@ void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr);
 bool gamma_ep_ready(const struct gamma_fi_ep *ep);        /* a frame waits in a link */
 void gamma_ep_watch(struct gamma_fi_ep *ep, bool asleep); /* see gamma_endpoint_watch */
 bool gamma_ep_armed(const struct gamma_fi_ep *ep);
-enum { GAMMA_EP_FDS = 6 };
+enum { GAMMA_EP_FDS = 10 };
 /* Descriptors to sleep on; returns how many. */
 int gamma_ep_fds(const struct gamma_fi_ep *ep, int fds[GAMMA_EP_FDS]);
 
