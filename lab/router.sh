@@ -79,13 +79,35 @@ set_router_icmp() {
 	[[ $1 = on ]] || ip -n "$(router_ns)" rule add $rule
 }
 
+# Marks what exceeds a rate, as a router with a virtual queue does: packets that may be marked (ECN),
+# both ways together.
+set_router_marks() {
+	ip netns exec "$(router_ns)" nft -f - <<-END
+	add table inet marks
+	delete table inet marks
+	add table inet marks
+	add chain inet marks forward { type filter hook forward priority 0; }
+	add chain inet marks beyond
+	add rule inet marks forward ip ecn ect0 goto beyond
+	add rule inet marks forward ip6 ecn ect0 goto beyond
+	add rule inet marks beyond limit rate $1 mbytes/second burst 64 kbytes accept
+	add rule inet marks beyond ip ecn set ce
+	add rule inet marks beyond ip6 ecn set ce
+	END
+}
+
 cmd_router() {
 	load_lab
 	[[ $subnets = 2 ]] || misuse "router: lab $name has one subnet ('up N --subnets 2' makes two)"
-	(($#)) || misuse "router needs --mtu or --icmp"
+	(($#)) || misuse "router needs --mtu, --icmp or --marks"
 	while (($#)); do
 		case "$1 ${2-}" in
 		"--icmp on" | "--icmp off") set_router_icmp "$2" ;;
+		"--marks off") ip netns exec "$(router_ns)" nft delete table inet marks ;;
+		"--marks "*)
+			[[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || misuse "router: '$2' is no number of MB/s, nor off"
+			set_router_marks "$2"
+			;;
 		"--mtu "*)
 			{ [[ $2 =~ ^[1-9][0-9]{2,4}$ ]] && (($2 <= mtu)); } ||
 				misuse "router: MTU '$2' is not from 100 to $mtu"

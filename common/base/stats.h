@@ -58,7 +58,9 @@
 	X(credit_stalls, "times data waited for credit from the peer")                            \
 	X(slow_port_bounds,                                                                       \
 	  "times senders were limited so that short messages do not wait in a slow port's queue") \
-	X(window_reductions, "times a sender's window toward another subnet shrank after loss")   \
+	X(window_reductions,                                                                      \
+	  "times a sender's window toward another subnet shrank after a loss or a mark")          \
+	X(ecn_marked, "DATA frames that a router had marked because of congestion")               \
 	X(send_stalls,                                                                            \
 	  "times a link refused a frame: full, no carrier, or too large for the peer")            \
 	X(resets_out, "RESET frames sent, but for those that confirm an own BYE")                 \

@@ -142,6 +142,15 @@ static bool is_routed(const struct gamma_endpoint *endpoint, const struct gamma_
 	return memcmp(own, other, bytes) || (bits && (own[bytes] ^ other[bytes]) >> (8 - bits));
 }
 
+/* The path is shared with others from now on. */
+static void begin_crossing(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
+{
+	endpoint->local.ecn = &endpoint->packet->ecn;
+	if (endpoint->packet->cross)
+		endpoint->packet->cross(endpoint->packet);
+	gamma_congestion_start(flow);
+}
+
 /* While the flow is there no other address may have the peer's pseudo MAC address. */
 static bool hold_address(struct gamma_endpoint *endpoint, const struct gamma_addr *peer)
 {
@@ -196,7 +205,7 @@ struct gamma_flow *gamma_peers_add(struct gamma_endpoint *endpoint, const struct
 	insert_flow(endpoint, flow);
 	endpoint->shm_peers += same_host;
 	if (!same_host && is_routed(endpoint, peer))
-		gamma_congestion_start(flow);
+		begin_crossing(endpoint, flow);
 	if (gamma_unlikely(gamma_dead_peers_has(&endpoint->dead_peers, flow)))
 		gamma_flow_declare_dead_idle(flow, -EHOSTDOWN, GAMMA_DECLARED_DEAD, now);
 	return flow;

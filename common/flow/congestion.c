@@ -7,7 +7,8 @@
  *    whole window is longer than the shortest one by an eighth (HyStart, RFC 9406);
  *  - after that the window is a cubic function of the time since it was last reduced, and not less
  *    than Reno's;
- *  - a loss reduces it to 7/10, once for all frames that were under way; silence to two frames.
+ *  - a loss, or a router's mark (ecn.c), reduces it to 7/10, once for all frames that were under
+ *    way; silence to two frames.
  *
  * Loss is what loss.c finds, on evidence. Frames leave when acknowledgements come. The sender asks
  * for one each eighth of a window, so that a window does not leave as one burst.
@@ -32,6 +33,7 @@ enum {
 
 void gamma_congestion_start(struct gamma_flow *flow)
 {
+	gamma_ecn_start(flow);
 	flow->congestion = (struct gamma_congestion){
 		.on = true, .slow_start = true, .window = (uint64_t) FIRST * UNIT};
 }
@@ -119,6 +121,7 @@ void gamma_congestion_arrived(struct gamma_flow *flow, const struct gamma_sent *
 	struct gamma_congestion *congestion = &flow->congestion;
 
 	congestion->arrived++;
+	gamma_ecn_delivered(flow);
 	if (sent->serial > congestion->full ||
 	    congestion->window >= (uint64_t) GAMMA_WINDOW_MAX * UNIT)
 		return;
@@ -164,12 +167,14 @@ void gamma_congestion_measured(struct gamma_flow *flow, uint64_t rtt)
 
 /* ---- reduction ---- */
 
-void gamma_congestion_lost(struct gamma_flow *flow, const struct gamma_sent *sent)
+/* serial: of a transmission that was lost, or that has come behind a mark. What was under way at
+ * the last reduction tells nothing new. */
+static void reduce(struct gamma_flow *flow, uint64_t serial)
 {
 	struct gamma_congestion *congestion = &flow->congestion;
 	uint64_t window = congestion->window;
 
-	if (sent->serial <= congestion->reduced)
+	if (serial <= congestion->reduced)
 		return;
 	congestion->reduced = flow->tx.serial;
 	congestion->slow_start = false;
@@ -178,6 +183,16 @@ void gamma_congestion_lost(struct gamma_flow *flow, const struct gamma_sent *sen
 	congestion->window = gamma_max(window * KEEP_TENTHS / 10, (uint64_t) LEAST * UNIT);
 	congestion->began = 0;
 	flow->local->stats.window_reductions++;
+}
+
+void gamma_congestion_lost(struct gamma_flow *flow, const struct gamma_sent *sent)
+{
+	reduce(flow, sent->serial);
+}
+
+void gamma_congestion_marked(struct gamma_flow *flow)
+{
+	reduce(flow, flow->loss.first.rack_serial);
 }
 
 void gamma_congestion_silent(struct gamma_flow *flow)

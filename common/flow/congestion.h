@@ -47,6 +47,8 @@ void gamma_congestion_arrived(struct gamma_flow *flow, const struct gamma_sent *
 void gamma_congestion_released(struct gamma_flow *flow, uint32_t count);
 /* A frame is lost: its latest transmission. */
 void gamma_congestion_lost(struct gamma_flow *flow, const struct gamma_sent *sent);
+/* A router has marked a frame: more is under way than the path carries. */
+void gamma_congestion_marked(struct gamma_flow *flow);
 /* The peer has not answered several probes. */
 void gamma_congestion_silent(struct gamma_flow *flow);
 /* A round trip was measured, ns. */

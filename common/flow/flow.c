@@ -326,6 +326,8 @@ static void receive_ack(struct gamma_flow *flow, const struct gamma_fields *fiel
 	flow->local->stats.acks_in++;
 	if (gamma_unlikely(fields->flags & GAMMA_FLAG_AGAIN))
 		gamma_loss_spurious(flow);
+	if (gamma_unlikely(flow->congestion.on) && fields->op == GAMMA_ACK_PLAIN)
+		gamma_ecn_heard(flow, fields);
 	if (fields->op == GAMMA_ACK_PLAIN ||
 	    (flow->rails && gamma_rails_answered(flow, fields, payload, now)) ||
 	    fields->op != GAMMA_ACK_PROBED)

@@ -19,6 +19,7 @@
 #include "flow/ack.h"
 #include "flow/congestion.h"
 #include "flow/credit.h"
+#include "flow/ecn.h"
 #include "flow/local.h"
 #include "flow/loss.h"
 #include "flow/path_mtu.h"
@@ -92,6 +93,7 @@ enum gamma_pending {
 	GAMMA_PENDING_CLOSED = 1 << 10, /* answer to a probe, after BYE */
 	GAMMA_PENDING_MTU_VERIFY = 1 << 11,
 	GAMMA_PENDING_RAILS = 1 << 12, /* questions and answers of rails: rails.h says which */
+	GAMMA_PENDING_MARKS = 1 << 13, /* the count of frames that came marked */
 };
 
 /* The owner embeds it as the first member of its own. */
@@ -130,6 +132,7 @@ struct gamma_flow {
 	struct gamma_loss loss;
 	struct gamma_congestion congestion;
 	struct gamma_repair repair;
+	struct gamma_ecn ecn;
 	struct gamma_path_mtu path_mtu;
 	struct gamma_list ready_entry; /* in local->ready while it may have frames to send, or in
 					* local->stalled while its link takes none */

@@ -86,8 +86,9 @@ struct gamma_local {
 	struct gamma_random random; /* of numbers that peers must echo; the owner sets the key */
 	uint8_t rail_count;         /* own NICs; 0 or 1: one, and own_rails is not used */
 	uint8_t rail;               /* by which the frame came that is dispatched now */
-	uint8_t rails_busy;         /* bits: their links take no frame now; the owner sets them */
-	uint8_t rails_udp; /* bits: they are over UDP, beside raw ones, for long messages */
+	const uint8_t *ecn; /* enum gamma_ecn_mark of that frame; NULL: the link cannot tell */
+	uint8_t rails_busy; /* bits: their links take no frame now; the owner sets them */
+	uint8_t rails_udp;  /* bits: they are over UDP, beside raw ones, for long messages */
 	struct gamma_own_rail own_rails[GAMMA_RAILS_MAX];
 	struct gamma_rails_list list; /* of own_rails, as it leaves */
 	/* The owner's: frames from that MAC address by that rail are of this flow. */

@@ -269,6 +269,8 @@ void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t
 				  uint64_t now)
 {
 	flow->rx.arrived++;
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_ecn_arrived(flow);
 	gamma_credit_arrived(flow, seq, flags);
 	gamma_ack_arrived(flow, flags, now);
 	/* The rest of a message is owed from now on, also by a peer that is never sent anything. */

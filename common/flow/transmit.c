@@ -379,6 +379,7 @@ static void begin_frame(struct gamma_flow *flow, struct gamma_frame *frame)
 	frame->rail = flow->rail;
 	frame->iov_count = 0;
 	frame->part = frame->padded = false;
+	frame->ecn = flow->ecn.capable;
 	frame->part_at = 0;
 }
 
@@ -489,6 +490,12 @@ static void poll_ack(struct gamma_flow *flow, uint8_t kind, uint8_t op, uint32_t
 	if (kind == GAMMA_KIND_ACK)
 		flow->local->stats.acks_out++;
 	build(flow, &fields, frame->room + sizeof(frame->room), frame);
+}
+
+static void poll_plain_ack(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
+{
+	flow->pending &= ~GAMMA_PENDING_MARKS;
+	poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, flow->ecn.count, now, frame);
 }
 
 /* What padded probes carry; false: no memory. */
@@ -703,6 +710,9 @@ static bool poll_pending(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 			return false;
 		flow->pending |= what; /* there may be more */
 		return true;
+	case GAMMA_PENDING_MARKS:
+		poll_plain_ack(flow, now, frame);
+		return true;
 	case GAMMA_PENDING_CLOSED: /* no error, and so not counted as one */
 		poll_ack(flow, GAMMA_KIND_RESET, GAMMA_RESET_CLOSED, flow->probed, now, frame);
 		return true;
@@ -730,7 +740,7 @@ static bool poll_frame(struct gamma_flow *flow, uint64_t now, struct gamma_frame
 		if (poll_pending(flow, now, frame))
 			return true;
 	if (gamma_unlikely(ack_cannot_ride(flow))) {
-		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
+		poll_plain_ack(flow, now, frame);
 		return true;
 	}
 	if (flow->state == GAMMA_FLOW_OPEN && poll_new(flow, now, frame)) {
@@ -741,7 +751,7 @@ static bool poll_frame(struct gamma_flow *flow, uint64_t now, struct gamma_frame
 	if (flow->pending && poll_pending(flow, now, frame)) /* no credit: a REQUEST */
 		return true;
 	if (gamma_ack_due(flow) && flow->state == GAMMA_FLOW_OPEN) {
-		poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, 0, now, frame);
+		poll_plain_ack(flow, now, frame);
 		return true;
 	}
 	gamma_list_remove(&flow->ready_entry);

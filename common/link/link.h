@@ -57,7 +57,10 @@ struct gamma_link {
 	uint32_t mtu;              /* bytes after the Ethernet header */
 	uint32_t slots;            /* frames that can wait without loss */
 	uint32_t train;            /* full frames that one call sends, or takes; 0: any number */
-	uint64_t frame_ns;         /* send time per frame, measured on the last burst; 0: unknown */
+	/* Call it before the first frame goes to another subnet; NULL: none can. */
+	void (*cross)(struct gamma_link *link);
+	uint8_t ecn;       /* then: enum gamma_ecn_mark of the frame that is lent */
+	uint64_t frame_ns; /* send time per frame, measured on the last burst; 0: unknown */
 	/* A poller may skip next while these bits of the word are 0. NULL: there is no such word.
 	 */
 	const gamma_link_word *word;

@@ -24,6 +24,7 @@
 
 #include "base/base.h"
 #include "link/icmp.h"
+#include "link/ip_marks.h"
 #include "link/ipv6_cache.h"
 #include "link/nic_name.h"
 #include "link/train.h"
@@ -182,10 +183,12 @@ static bool send_plain(struct udp_link *udp, const struct gamma_frame *frame)
 }
 
 /* As send_plain, of one frame or more. */
-static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count)
+static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, unsigned count,
+		       bool marked)
 {
 	struct iovec iov[GAMMA_TRAIN_IOV];
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))] = {0};
+	_Alignas(struct cmsghdr)
+		uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + GAMMA_IP_MARKS_SPACE] = {0};
 	union udp_address to;
 	struct msghdr msg = {.msg_name = &to, .msg_iov = iov};
 	uint16_t segment = (uint16_t) gamma_train_frame_len(frames);
@@ -201,13 +204,16 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	if (count > 1) {
 		struct cmsghdr *cmsg = (struct cmsghdr *) control;
 
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
+		msg.msg_controllen = CMSG_SPACE(sizeof(segment));
 		cmsg->cmsg_level = SOL_UDP;
 		cmsg->cmsg_type = UDP_SEGMENT;
 		cmsg->cmsg_len = CMSG_LEN(sizeof(segment));
 		memcpy(CMSG_DATA(cmsg), &segment, sizeof(segment));
 	}
+	if (marked)
+		msg.msg_controllen +=
+			gamma_ip_marks_put(control + msg.msg_controllen, udp->attr.ipv6);
+	msg.msg_control = msg.msg_controllen ? control : NULL;
 	udp->link.stats->send_calls++;
 	return sendmsg(fd, &msg, MSG_DONTWAIT) >= 0;
 }
@@ -263,18 +269,20 @@ static int udp_refusal(struct udp_link *udp, unsigned count)
 	return 0;
 }
 
-static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
-			 int *error)
+/* across: some peers are on other subnets. */
+static inline unsigned udp_send_frames(struct udp_link *udp, const struct gamma_frame *frames,
+				       unsigned count, bool across, int *error)
 {
-	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	unsigned done = 0;
 
 	while (done < count) {
 		const struct gamma_frame *first = frames + done;
 		unsigned n = udp->single ? 1 : gamma_train_count(first, count - done);
-		bool plain = n == 1 && !first->iov_count;
+		bool marked = across && first->ecn && first->kind == GAMMA_KIND_DATA;
+		bool plain = n == 1 && !first->iov_count && !marked;
 
-		if (gamma_likely(plain ? send_plain(udp, first) : send_train(udp, first, n))) {
+		if (gamma_likely(plain ? send_plain(udp, first)
+				       : send_train(udp, first, n, marked))) {
 			done += n;
 			continue;
 		}
@@ -283,6 +291,20 @@ static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *fram
 			break;
 	}
 	return done;
+}
+
+static unsigned udp_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
+			 int *error)
+{
+	return udp_send_frames(gamma_container_of(link, struct udp_link, link), frames, count,
+			       false, error);
+}
+
+static unsigned udp_send_across(struct gamma_link *link, const struct gamma_frame *frames,
+				unsigned count, int *error)
+{
+	return udp_send_frames(gamma_container_of(link, struct udp_link, link), frames, count, true,
+			       error);
 }
 
 /* ---- receiving ---- */
@@ -356,11 +378,37 @@ static bool receive_error(struct udp_link *udp, int fd)
 
 /* Without control messages, which would make each poll cost half as much again: frames that the
  * kernel merged are told apart by their headers (train.c), and drops are counted by udp_count. */
-static bool receive_from(struct udp_link *udp, int fd)
+static inline ssize_t read_datagrams(struct udp_link *udp, int fd)
 {
 	socklen_t from_len = sizeof(udp->from);
-	ssize_t len = recvfrom(fd, udp->train.bytes, GAMMA_TRAIN_BUFFER, MSG_DONTWAIT,
-			       &udp->from.any, &from_len);
+
+	return recvfrom(fd, udp->train.bytes, GAMMA_TRAIN_BUFFER, MSG_DONTWAIT, &udp->from.any,
+			&from_len);
+}
+
+/* With the bits of ECN. The kernel merges only what has the same. */
+static ssize_t read_marked(struct udp_link *udp, int fd)
+{
+	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
+	struct iovec iov = {udp->train.bytes, GAMMA_TRAIN_BUFFER};
+	struct msghdr msg = {
+		.msg_name = &udp->from,
+		.msg_namelen = sizeof(udp->from),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT);
+
+	udp->link.ecn = len > 0 ? gamma_ip_marks_get(&msg) : GAMMA_ECN_NONE;
+	return len;
+}
+
+/* across: some peers are on other subnets. */
+static inline bool receive_from(struct udp_link *udp, int fd, bool across)
+{
+	ssize_t len = across ? read_marked(udp, fd) : read_datagrams(udp, fd);
 
 	udp->link.stats->receive_calls++;
 	if (gamma_likely(len <= 0)) {
@@ -391,20 +439,20 @@ static void connect_wanted(struct udp_link *udp)
 	connected->wanted = 0;
 }
 
-static bool receive_datagrams(struct udp_link *udp)
+static inline bool receive_datagrams(struct udp_link *udp, bool across)
 {
 	struct gamma_udp_connected *connected = &udp->connected;
 	int fds[] = {udp->link.fd, connected->fd};
 	bool both = gamma_udp_connected_both(connected);
 
 	if (both) {
-		bool found = receive_from(udp, fds[!connected->ahead]);
+		bool found = receive_from(udp, fds[!connected->ahead], across);
 
 		gamma_udp_connected_polled(connected, found);
 		if (found)
 			return true;
 	}
-	if (receive_from(udp, fds[connected->ahead]))
+	if (receive_from(udp, fds[connected->ahead], across))
 		return true;
 	if (gamma_unlikely(both && connected->wanted))
 		connect_wanted(udp);
@@ -421,11 +469,12 @@ static bool receive_errors(struct udp_link *udp)
 }
 
 /* An error is reported once, in place of datagrams, which are still there. */
-static bool receive_train(struct udp_link *udp)
+static inline bool receive_train(struct udp_link *udp, bool across)
 {
-	if (gamma_likely(!udp->errors) && receive_datagrams(udp))
+	if (gamma_likely(!udp->errors) && receive_datagrams(udp, across))
 		return true;
-	return gamma_unlikely(udp->errors) && (receive_errors(udp) || receive_datagrams(udp));
+	return gamma_unlikely(udp->errors) &&
+	       (receive_errors(udp) || receive_datagrams(udp, across));
 }
 
 static void udp_release(struct gamma_link *link)
@@ -435,13 +484,13 @@ static void udp_release(struct gamma_link *link)
 	gamma_train_release(&udp->train);
 }
 
-static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
+static inline bool next_frame(struct gamma_link *link, bool across, struct gamma_arrival *arrival)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	uint8_t head[GAMMA_ETH_LEN] = {0};
 
 	for (;;) {
-		if (gamma_train_is_empty(&udp->train) && !receive_train(udp))
+		if (gamma_train_is_empty(&udp->train) && !receive_train(udp, across))
 			return false;
 		if (gamma_likely(udp->trusted &&
 				 gamma_train_is_for(&udp->train, udp->attr.port, udp->attr.tenant)))
@@ -457,6 +506,16 @@ static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
 	return true;
 }
 
+static bool udp_next(struct gamma_link *link, struct gamma_arrival *arrival)
+{
+	return next_frame(link, false, arrival);
+}
+
+static bool udp_next_across(struct gamma_link *link, struct gamma_arrival *arrival)
+{
+	return next_frame(link, true, arrival);
+}
+
 static bool udp_arm(struct gamma_link *link)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
@@ -464,7 +523,7 @@ static bool udp_arm(struct gamma_link *link)
 	bool any;
 
 	gamma_udp_connected_look(&udp->connected);
-	any = udp_next(link, &arrival);
+	any = link->ops->next(link, &arrival);
 	gamma_udp_connected_look(&udp->connected);
 	return any;
 }
@@ -510,6 +569,29 @@ static const struct gamma_link_ops udp_ops = {
 	.count = udp_count,
 	.close = udp_close,
 };
+
+/* Once a peer is on another subnet: what goes there may be marked by routers, and what arrives is
+ * looked at for marks. */
+static const struct gamma_link_ops udp_ops_across = {
+	.send = udp_send_across,
+	.next = udp_next_across,
+	.release = udp_release,
+	.arm = udp_arm,
+	.count = udp_count,
+	.close = udp_close,
+};
+
+static void udp_cross(struct gamma_link *link)
+{
+	const struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
+
+	if (link->ops == &udp_ops_across)
+		return;
+	gamma_ip_marks_ask(link->fd, udp->attr.ipv6);
+	if (udp->connected.fd >= 0)
+		gamma_ip_marks_ask(udp->connected.fd, udp->attr.ipv6);
+	link->ops = &udp_ops_across;
+}
 
 /* ---- opening ---- */
 
@@ -628,6 +710,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	if (!udp)
 		return -ENOMEM;
 	udp->link.ops = &udp_ops;
+	udp->link.cross = udp_cross;
 	udp->link.stats = stats;
 	udp->link.process = getpid();
 	udp->link.mtu = attr->mtu;

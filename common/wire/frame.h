@@ -15,6 +15,13 @@ struct gamma_flow;
 
 enum { GAMMA_FRAME_IOV = 8 }; /* iovecs of payload in place */
 
+/* The bits of explicit congestion notification in an IP header. */
+enum gamma_ecn_mark {
+	GAMMA_ECN_NONE = 0,
+	GAMMA_ECN_CAPABLE = 2, /* ECT(0): a router may mark it */
+	GAMMA_ECN_MARKED = 3,  /* CE: one has */
+};
+
 /* A frame to send: the bytes at `head`, then those of iov in order. */
 struct gamma_frame {
 	const uint8_t *head; /* Ethernet header, GAMMA header, and a payload that was copied */
@@ -27,6 +34,7 @@ struct gamma_frame {
 	bool part;        /* a part of a DATA frame that is too large for the path */
 	bool padded;      /* a path MTU probe, or the answer to one */
 	bool reports_mtu; /* of this host's NIC */
+	bool ecn;         /* of DATA to another subnet: routers may mark it */
 	bool again;       /* of a part: the frame was transmitted before */
 	uint8_t rail;     /* by which it leaves */
 	uint16_t part_at; /* bytes: where in its payload */

@@ -320,6 +320,7 @@ local function declare_analysis()
 	declare("credit", ProtoField.uint32, "gamma.analysis.credit", "Credit left (frames)")
 	declare("flight", ProtoField.uint32, "gamma.analysis.in_flight", "Frames in flight")
 	declare("stall", ProtoField.double, "gamma.analysis.stall", "Waited for credit (s)")
+	declare("marks", ProtoField.uint32, "gamma.analysis.marks", "DATA frames that came marked (ECN)")
 	declare("message_length", ProtoField.uint64, "gamma.message.total", "Message length")
 	declare("message_frame", ProtoField.framenum, "gamma.message.frame", "Part of the message in")
 	declare("message_data", ProtoField.bytes, "gamma.message.bytes", "Reassembled message")
@@ -358,6 +359,7 @@ declare_expert("unseen", "Acknowledges what was not captured", expert.group.SEQU
 declare_expert("window", "Beyond the window", expert.group.SEQUENCE, expert.severity.WARN)
 declare_expert("overrun", "Beyond the credit", expert.group.SEQUENCE, expert.severity.WARN)
 declare_expert("stall", "Credit stall", expert.group.SEQUENCE, expert.severity.NOTE)
+declare_expert("marked", "Congestion", expert.group.SEQUENCE, expert.severity.NOTE)
 declare_expert("reclaim", "Credit returned", expert.group.SEQUENCE, expert.severity.CHAT)
 declare_expert("probe", "Probe", expert.group.SEQUENCE, expert.severity.NOTE)
 declare_expert("unanswered", "Probe repeated", expert.group.SEQUENCE, expert.severity.WARN)
@@ -676,6 +678,13 @@ function kinds.ACK(f, note, _, back)
 		note_answer(f, note, back.probes[asked .. f.seq] or back.probes["rails " .. f.seq]
 			or back.probes["rail " .. f.seq])
 		back.probing = nil
+	end
+	if f.op == 0 and f.seq > 0 then
+		note_value(note, "marks", f.seq - 1)
+		if f.seq > 1 and f.seq ~= back.marks then
+			note_expert(note, "marked", "a router has marked DATA because of congestion")
+		end
+		back.marks = f.seq
 	end
 	if f.flags.AGAIN then
 		note_expert(note, "spurious", "the receiver reports a retransmission of what it had")

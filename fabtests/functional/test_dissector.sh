@@ -76,7 +76,7 @@ broken='gamma.expert.malformed || gamma.expert.overrun || gamma.expert.window'
 
 simulate one-loss --scenario one-loss
 simulate remote --scenario remote-loss
-for seed in 5 11 15 101; do simulate seed$seed --seed $seed; done
+for seed in 5 11 15 73 101; do simulate seed$seed --seed $seed; done
 
 survey one-loss "$resent" "$again"
 counts "one frame was lost, and one is a retransmission" one-loss "$resent" "$again"
@@ -102,6 +102,8 @@ repeats "time to acknowledge" 'Time to acknowledge \(s\): [0-9]'
 repeats "a probe and its answer" 'ACK PROBED'
 repeats "messages to active ports" 'Active port: [0-2]$'
 repeats "the head that an announcement has" '^ *Head: [0-9a-f]'
+says "marks of a router" seed73 'a router has marked DATA because of congestion' \
+	-Y 'gamma.expert.marked && gamma.analysis.marks > 0'
 editcap "$work/one-loss.pcap" "$work/gap.pcap" 40-44 2>"$work/tshark.err" || cat "$work/tshark.err"
 says "frames that were not captured" gap '[0-9] frames from number [0-9]+ on were not captured' \
 	-Y gamma.expert.gap

@@ -54,12 +54,15 @@ static void draw_taking(struct plan *plan)
 			(uint8_t) (dice(&own) % (late ? SIM_DELIVERIES : SIM_AT_ONCE_POSTS_AFTER));
 }
 
-/* One run in eight is over UDP between subnets, drawn by numbers of its own too. */
+/* One run in eight is over UDP between subnets, drawn by numbers of its own too. In half of these
+ * ports mark what waits. */
 static void draw_routed(struct plan *plan)
 {
 	struct plan own = {.random = plan->config.seed ^ 0x2c1b3c6d};
 
 	plan->config.routed = percent(&own, 12);
+	if (plan->config.routed && !plan->lossless && percent(&own, 50))
+		plan->config.mark_at = spread(&own, 4 << 10, 64 << 10);
 }
 
 /* And one in eight sends and takes trains. */

@@ -42,6 +42,7 @@ struct frame {
 	struct frame *next; /* in a ring, or in the free list */
 	uint16_t from, to;
 	uint8_t rail;  /* the NICs' place */
+	uint8_t ecn;   /* enum gamma_ecn_mark */
 	uint16_t port; /* UDP port that it left from, network order */
 	uint8_t class; /* of its size, for the free lists */
 	uint32_t life; /* of its sender, when it left */

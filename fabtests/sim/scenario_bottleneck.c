@@ -11,7 +11,8 @@ enum {
 	MESSAGE = 1 << 20, /* bytes */
 	SEGMENT = 1514,    /* bytes: of a TCP segment on the cable */
 	SEGMENT_DATA = 1448,
-	LATER_MS = 2000, /* the second begins */
+	MARK_AT = 128 << 10, /* bytes in the port's queue */
+	LATER_MS = 2000,     /* the second begins */
 	SETTLE_MS = 30000,
 	MEASURE_MS = 20000,
 };
@@ -164,8 +165,15 @@ static uint64_t taken(const struct sim *sim)
 	return bytes;
 }
 
+static void far_away_marked(struct sim_config *config)
+{
+	far_away(config);
+	config->mark_at = MARK_AT;
+}
+
 struct shares {
 	double gamma, tcp; /* parts of what the port passes */
+	uint64_t reductions, again;
 };
 
 static struct shares share(struct sim *sim, bool tcp_first)
@@ -179,6 +187,7 @@ static struct shares share(struct sim *sim, bool tcp_first)
 	struct sim *side = scenario_begin(sim, NULL);
 	struct tcp tcp = {
 		.sim = side, .window = 10, .slow_start = 1e9, .rtt_min = UINT64_MAX, .most = 0};
+	struct gamma_stats stats;
 	struct shares shares;
 	uint64_t before;
 
@@ -195,8 +204,10 @@ static struct shares share(struct sim *sim, bool tcp_first)
 	before = taken(side);
 	tcp.data = 0;
 	sim_run(side, MEASURE_MS * SIM_MS);
+	stats = scenario_stats(side);
 	shares = (struct shares){(double) (taken(side) - before) / possible,
-				 (double) tcp.data / possible};
+				 (double) tcp.data / possible, stats.window_reductions,
+				 stats.retransmissions};
 	stream.count = stream.begun;
 	tcp.stopped = true;
 	sim_run_until(side, is_silent, &tcp, SIM_SEC);
@@ -214,12 +225,8 @@ static void check_shares(struct sim *sim, struct shares shares)
 	SIM_CHECK(sim, both >= 0.8, "the port is busy for %.2f of the time", both);
 }
 
-static void beside_tcp(struct sim *sim)
+static void report_shares(struct shares later, struct shares first)
 {
-	struct shares later = share(sim, true), first = share(sim, false);
-
-	check_shares(sim, later);
-	check_shares(sim, first);
 	scenario_report("gamma has %.0f %% if it begins later, %.0f %% if it begins first; both "
 			"have %.2f and %.2f of the port",
 			100 * later.gamma / (later.gamma + later.tcp),
@@ -227,9 +234,44 @@ static void beside_tcp(struct sim *sim)
 			first.gamma + first.tcp);
 }
 
+static void beside_tcp(struct sim *sim)
+{
+	struct shares later = share(sim, true), first = share(sim, false);
+
+	check_shares(sim, later);
+	check_shares(sim, first);
+	report_shares(later, first);
+}
+
+/* What TCP, which this model does not mark, loses there is marked of the flow: it slows down as TCP
+ * does, and has nothing to send again. */
+static void check_marked(struct sim *sim, struct shares shares)
+{
+	check_shares(sim, shares);
+	SIM_CHECK(sim, shares.reductions, "no window shrank");
+	SIM_CHECK(sim, !shares.again, "%llu frames were sent again",
+		  (unsigned long long) shares.again);
+}
+
+static void beside_tcp_marked(struct sim *sim)
+{
+	struct shares later = share(sim, true), first = share(sim, false);
+
+	check_marked(sim, later);
+	check_marked(sim, first);
+	report_shares(later, first);
+}
+
 const struct sim_scenario scenario_bottleneck_fair = {
 	.name = "bottleneck-fair",
 	.summary = "a flow over UDP and a TCP sender share a port of 100 Mbit/s, 20 ms away",
 	.configure = far_away,
 	.run = beside_tcp,
+};
+
+const struct sim_scenario scenario_bottleneck_marked = {
+	.name = "bottleneck-marked",
+	.summary = "the same before a port that marks frames (ECN) and drops segments early",
+	.configure = far_away_marked,
+	.run = beside_tcp_marked,
 };

@@ -66,10 +66,12 @@ struct sim_config {
 	uint64_t rates[SIM_NODES_MAX]; /* bit/s, by host; 0: rate */
 	uint64_t latency;              /* ns from NIC to NIC without queues: half on either cable */
 	uint64_t port_buffer; /* bytes of each switch port's buffer; frames beyond are dropped */
-	uint64_t nic_queue;   /* bytes that a NIC queues before it refuses */
-	uint32_t inject_size; /* bytes: struct gamma_limits */
-	uint32_t copy_size;   /* bytes */
-	uint64_t eager_size;  /* bytes */
+	uint64_t mark_at;   /* bytes in that buffer from which on the port marks frames that may be
+			     * marked, and drops others; 0: it does not */
+	uint64_t nic_queue; /* bytes that a NIC queues before it refuses */
+	uint32_t inject_size;            /* bytes: struct gamma_limits */
+	uint32_t copy_size;              /* bytes */
+	uint64_t eager_size;             /* bytes */
 	uint64_t unexpected_size;        /* bytes */
 	uint64_t peer_timeout;           /* ns */
 	uint64_t forget;                 /* ns */

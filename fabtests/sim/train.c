@@ -110,7 +110,8 @@ static bool joins(struct sim *sim, const struct frame *first, const struct frame
 		  const struct frame *next)
 {
 	return next && next->from == first->from && next->port == first->port &&
-	       last->len == first->len && next->len <= first->len && sim_random(sim) % SPLIT_EVERY;
+	       next->ecn == first->ecn && last->len == first->len && next->len <= first->len &&
+	       sim_random(sim) % SPLIT_EVERY;
 }
 
 static bool assemble(struct node *node)
@@ -149,6 +150,7 @@ bool train_next(struct node *node, struct gamma_arrival *arrival)
 		node->ep.local.stats.stray++;
 		train_release(node);
 	}
+	node->nics[0].link.ecn = node->nics[0].ring_head->ecn;
 	gamma_train_lend(node->train, node->nics[0].ring_head->bytes, arrival);
 	return true;
 }

@@ -286,6 +286,8 @@ static void transmit_frame(struct nic *nic, struct frame *frame, const struct ga
 	frame->life = node->life;
 	frame->to = (uint16_t) node_of_mac(frame->bytes);
 	frame->rail = (uint8_t) nic->rail;
+	frame->ecn =
+		from->ecn && from->kind == GAMMA_KIND_DATA ? GAMMA_ECN_CAPABLE : GAMMA_ECN_NONE;
 	if (rail_of_mac(frame->bytes) != nic->rail ||
 	    rail_of_mac(frame->bytes + GAMMA_MAC_LEN) != nic->rail)
 		sim_fail(sim, "node %u sent a frame by NIC %u that names another", node->index,
@@ -398,9 +400,15 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 
 /* ---- the switch ---- */
 
+/* Active queue management: behind so much that frames are marked, or dropped. */
+static bool is_long(const struct sim *sim, uint64_t ahead)
+{
+	return sim->config.mark_at && ahead > sim->config.mark_at;
+}
+
 /* A frame enters the queue of the port to that node, which it leaves at *leaves; false: the queue
  * is full, and that is when the last one leaves. */
-static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint64_t *leaves)
+static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint8_t *ecn, uint64_t *leaves)
 {
 	uint64_t rate = nic_rate(to), ahead;
 	bool room;
@@ -408,6 +416,10 @@ static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint64_t *le
 	to->port_free = gamma_max(to->port_free, sim->now);
 	ahead = (to->port_free - sim->now) * (rate / 1000000) / 8000;
 	room = ahead + len <= sim->config.port_buffer;
+	if (is_long(sim, ahead) && *ecn == GAMMA_ECN_NONE)
+		room = false;
+	else if (is_long(sim, ahead))
+		*ecn = GAMMA_ECN_MARKED;
 	if (room)
 		to->port_free += wire_time(len, rate);
 	*leaves = to->port_free;
@@ -416,7 +428,8 @@ static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint64_t *le
 
 bool sim_cross(struct sim *sim, unsigned to, size_t len, uint64_t *arrives)
 {
-	bool passes = enter_port(sim, &node_of(sim, to)->nics[0], len, arrives);
+	uint8_t ecn = GAMMA_ECN_NONE;
+	bool passes = enter_port(sim, &node_of(sim, to)->nics[0], len, &ecn, arrives);
 
 	*arrives += sim->config.latency / 2;
 	return passes;
@@ -447,7 +460,8 @@ void wire_at_switch(struct sim *sim, struct frame *frame)
 		wire_drop(sim, frame, SIM_MTU_DROP);
 		return;
 	}
-	if (!enter_port(sim, &node_of(sim, frame->to)->nics[frame->rail], frame->len, &leaves)) {
+	if (!enter_port(sim, &node_of(sim, frame->to)->nics[frame->rail], frame->len, &frame->ecn,
+			&leaves)) {
 		wire_drop(sim, frame, SIM_SWITCH_DROP);
 		return;
 	}
@@ -490,6 +504,7 @@ static bool link_next(struct gamma_link *link, struct gamma_arrival *arrival)
 		return train_next(node, arrival);
 	if (!nic->ring_head)
 		return false;
+	link->ecn = nic->ring_head->ecn;
 	nic->reads = true;
 	arrival->frame = nic->ring_head->bytes;
 	arrival->len = nic->ring_head->len;

@@ -143,6 +143,21 @@ static void lost__not_below_two_frames(void **state)
 	assert_int_equal(window(), 2);
 }
 
+/* Once in a round trip, whatever else was marked in it. */
+static void marked__as_a_loss_once_in_a_round_trip(void **state)
+{
+	(void) state;
+	grow_to(80);
+	gamma_congestion_marked(&flow);
+	gamma_congestion_marked(&flow);
+	assert_int_equal(window(), 56);
+	assert_false(flow.congestion.slow_start);
+	round_trip(true);
+	gamma_congestion_marked(&flow);
+	assert_in_range(window(), 39, 40);
+	assert_int_equal(local.stats.window_reductions, 2);
+}
+
 /* 24 frames are missing: the curve is back after the cube root of 24 / 0.4 seconds, 3.9. */
 static void growth__is_cubic(void **state)
 {
@@ -242,6 +257,7 @@ int main(void)
 		WINDOW_TEST(lost__takes_three_tenths),
 		WINDOW_TEST(lost__once_for_the_frames_under_way),
 		WINDOW_TEST(lost__not_below_two_frames),
+		WINDOW_TEST(marked__as_a_loss_once_in_a_round_trip),
 		WINDOW_TEST(growth__is_cubic),
 		WINDOW_TEST(growth__not_slower_than_reno),
 		WINDOW_TEST(silent__two_frames_and_slow_start),

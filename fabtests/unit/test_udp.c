@@ -181,6 +181,13 @@ static void send_all(unsigned count)
 	assert_int_equal(out->ops->send(out, frames, count, &error), count);
 }
 
+static unsigned send_one(unsigned i)
+{
+	int error = 0;
+
+	return out->ops->send(out, &frames[i], 1, &error);
+}
+
 static void expect(unsigned i)
 {
 	struct gamma_arrival arrival;
@@ -261,6 +268,59 @@ static void count__what_the_receive_buffer_had_no_room_for(void **state)
 	assert_true(drops);
 	in->ops->count(in);
 	assert_int_equal(stats[1].ring_drops, drops);
+}
+
+/* ---- marks of routers ---- */
+
+/* Frame i leaves so that routers may mark it; how it arrives. */
+static uint8_t mark_of_frame(unsigned i, uint8_t kind)
+{
+	struct gamma_arrival arrival;
+
+	make_frame(i, BYTES);
+	frames[i].ecn = true;
+	frames[i].kind = kind;
+	in->ecn = GAMMA_ECN_NONE;
+	assert_int_equal(send_one(i), 1);
+	await(&arrival);
+	in->ops->release(in);
+	return in->ecn;
+}
+
+static void marks__only_toward_other_subnets(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_int_equal(mark_of_frame(0, GAMMA_KIND_DATA), GAMMA_ECN_NONE);
+	in->cross(in);
+	assert_int_equal(mark_of_frame(0, GAMMA_KIND_DATA), GAMMA_ECN_NONE);
+	out->cross(out);
+	out->cross(out);
+	assert_int_equal(mark_of_frame(0, GAMMA_KIND_DATA), GAMMA_ECN_CAPABLE);
+	assert_int_equal(mark_of_frame(0, GAMMA_KIND_ACK), GAMMA_ECN_NONE);
+}
+
+static void marks__of_a_whole_train(void **state)
+{
+	struct gamma_arrival arrival;
+
+	(void) state;
+	netns_needed();
+	in->cross(in);
+	out->cross(out);
+	for (unsigned i = 0; i < 40; i++) {
+		make_frame(i, BYTES);
+		frames[i].ecn = true;
+		frames[i].kind = GAMMA_KIND_DATA;
+	}
+	send_all(40);
+	assert_int_equal(stats[0].send_calls, 1);
+	for (unsigned i = 0; i < 40; i++) {
+		await(&arrival);
+		assert_int_equal(in->ecn, GAMMA_ECN_CAPABLE);
+		expect(i);
+	}
+	assert_true(stats[1].receive_calls < 40);
 }
 
 /* What the kernel refused as a train leaves frame by frame, in order; so does all that follows. */
@@ -622,6 +682,8 @@ int main(void)
 		LINK_TEST(pass__mixed_sizes),
 		LINK_TEST(next__without_release_lends_again),
 		LINK_TEST(count__what_the_receive_buffer_had_no_room_for),
+		LINK_TEST(marks__only_toward_other_subnets),
+		LINK_TEST(marks__of_a_whole_train),
 		LINK_TEST(refused__nic_writes_no_checksums),
 		LINK_TEST(refused__kernel_segments_less),
 		LINK_TEST(old_kernel__frames_arrive_singly),
