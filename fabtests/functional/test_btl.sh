@@ -195,8 +195,12 @@ other_mtu() {
 
 # By name, by address, and by network.
 chosen_nic() {
-	local nic
-	for nic in gam0 02:47:41:4d:00:01,02:47:41:4d:00:02 10.78.0.0/24; do
+	local nic node
+	for node in 1 2; do
+		lab exec "node0$node" sh -c "echo 0 >/proc/sys/net/ipv6/conf/gam0/disable_ipv6 &&
+			ip address add fd00:78::$node/64 dev gam0 nodad"
+	done
+	for nic in gam0 02:47:41:4d:00:01,02:47:41:4d:00:02 10.78.0.0/24 fd00:1::/64,fd00:78::/64; do
 		mpi_way=(--mca btl gamma --mca btl_gamma_if_include "$nic")
 		mpi_run 30 node01,node02 2 python3 "$conformance" messages_sizes || return 1
 		[ "$(jq -r .nic "$work/stats" | sort -u)" = gam0 ] || return 1
@@ -500,6 +504,8 @@ check_fails "a timeout of more than a day: the parameter" 'btl_gamma_peer_timeou
 check_fails "no messages: the parameter" 'btl_gamma_flags is without send' unfit flags put
 check_fails "no network: the parameter" 'btl_gamma_if_exclude has "10.77.0.0/33", which is no' \
 	unfit if_exclude mgt0,10.77.0.0/33
+check_fails "no network of IPv6: the parameter" 'btl_gamma_if_include has "fd00::/129", which is no' \
+	unfit if_include fd00::/129
 check "different limits: said once, and others are used" other_limit
 check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss

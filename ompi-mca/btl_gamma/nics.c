@@ -30,35 +30,54 @@ static bool is_mac(const char *word, const unsigned char *mac)
 	       !word[len] && !memcmp(wanted, mac, GAMMA_MAC_LEN);
 }
 
-/* WORD as 10.1.0.0/16; the mask in network order. */
-static bool parse_network(const char *word, struct in_addr *network, uint32_t *mask)
+struct network {
+	int family;
+	unsigned char address[sizeof(struct in6_addr)];
+	unsigned int bits; /* of the address that its hosts share */
+};
+
+/* WORD as 10.1.0.0/16 or fd00:1::/64. */
+static bool parse_network(const char *word, struct network *network)
 {
-	char address[INET_ADDRSTRLEN];
-	unsigned int bits;
+	char address[INET6_ADDRSTRLEN];
+	bool ipv6 = strchr(word, ':');
 	int len = 0;
 
-	if (sscanf(word, "%15[0-9.]/%2u%n", address, &bits, &len) != 2 || word[len] || bits > 32)
+	if (sscanf(word, "%45[0-9a-fA-F:.]/%3u%n", address, &network->bits, &len) != 2 ||
+	    word[len] || network->bits > (ipv6 ? 128 : 32))
 		return false;
-	*mask = bits ? htonl(~0u << (32 - bits)) : 0;
-	return inet_pton(AF_INET, address, network) == 1;
+	network->family = ipv6 ? AF_INET6 : AF_INET;
+	return inet_pton(network->family, address, network->address) == 1;
+}
+
+static bool is_within(const struct sockaddr *address, const struct network *network)
+{
+	const unsigned char *bytes;
+	unsigned int whole = network->bits / 8, rest = network->bits % 8;
+
+	if (!address || address->sa_family != network->family)
+		return false;
+	if (address->sa_family == AF_INET)
+		bytes = (const void *) &((const struct sockaddr_in *) (const void *) address)
+				->sin_addr;
+	else
+		bytes = (const void *) &((const struct sockaddr_in6 *) (const void *) address)
+				->sin6_addr;
+	return !memcmp(bytes, network->address, whole) &&
+	       (!rest || !((bytes[whole] ^ network->address[whole]) >> (8 - rest)));
 }
 
 /* Whether the NIC has an address in the network WORD. */
 static bool is_network(const char *word, const char *nic)
 {
 	struct ifaddrs *all, *one;
-	struct in_addr network;
-	uint32_t mask;
+	struct network network;
 	bool found = false;
 
-	if (!parse_network(word, &network, &mask) || getifaddrs(&all))
+	if (!parse_network(word, &network) || getifaddrs(&all))
 		return false;
-	for (one = all; one && !found; one = one->ifa_next) {
-		struct sockaddr_in *in = (void *) one->ifa_addr;
-
-		found = in && in->sin_family == AF_INET && !strcmp(one->ifa_name, nic) &&
-			!((in->sin_addr.s_addr ^ network.s_addr) & mask);
-	}
+	for (one = all; one && !found; one = one->ifa_next)
+		found = !strcmp(one->ifa_name, nic) && is_within(one->ifa_addr, &network);
 	freeifaddrs(all);
 	return found;
 }
@@ -187,7 +206,7 @@ static void report_none_wanted(const struct fi_info *list)
 	btl_gamma_report_unused(
 		"no NIC is left by btl_gamma_if_include \"%s\" and btl_gamma_if_exclude "
 		"\"%s\". The provider has:%s.",
-		"Name NICs by interface, MAC address or network (10.1.0.0/16).",
+		"Name NICs by interface, MAC address or network (10.1.0.0/16, fd00:1::/64).",
 		given(component->if_include) ? component->if_include : "",
 		given(component->if_exclude) ? component->if_exclude : "", names);
 }
@@ -226,19 +245,18 @@ static bool lists_clash(void)
  * anywhere. */
 static bool has_no_network(const char *param, const char *list)
 {
-	struct in_addr network;
-	uint32_t mask;
+	struct network network;
 	char word[64];
 
 	for (; list && *list; list += strcspn(list, ", ")) {
 		list += strspn(list, ", ");
 		snprintf(word, sizeof(word), "%.*s", (int) strcspn(list, ", "), list);
-		if (!strchr(word, '/') || parse_network(word, &network, &mask))
+		if (!strchr(word, '/') || parse_network(word, &network))
 			continue;
-		btl_gamma_report_unused(
-			"%s has \"%s\", which is no IPv4 network.",
-			"Write one as 10.1.0.0/16, or name NICs by interface or MAC address.",
-			param, word);
+		btl_gamma_report_unused("%s has \"%s\", which is no network.",
+					"Write one as 10.1.0.0/16 or fd00:1::/64, or name NICs by "
+					"interface or MAC address.",
+					param, word);
 		return true;
 	}
 	return false;

@@ -63,7 +63,7 @@ int btl_gamma_params_register(void)
 	component->receive_buffer_size = BUFFER;
 	param("if_include",
 	      "NICs to use, separated by commas: interface names, MAC addresses, or networks "
-	      "such as 10.1.0.0/16. Large messages are striped over several NICs. "
+	      "such as 10.1.0.0/16 or fd00:1::/64. Large messages are striped over several NICs. "
 	      "Empty: the NIC that the gamma provider selects",
 	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_include);
 	param("if_exclude",
