@@ -262,7 +262,8 @@ static void test_ports_long(bool sender)
 }
 
 /* Keeps its data, and waits for the message that was sent behind it and the others. */
-static void on_keep_and_wait(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+static void on_keep_and_wait(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
+			     void *context)
 {
 	struct side *side = context;
 	struct message behind;

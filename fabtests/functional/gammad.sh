@@ -9,12 +9,12 @@ gammactl=$abs_top_builddir/gammad/gammactl
 hostile=$abs_top_builddir/fabtests/functional/gamma-hostile
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
 
-# Two hosts, and what ordinary users run there in a folder that they can read.
+# Two hosts, or $gammad_hosts, and what ordinary users run there in a folder that they can read.
 gammad_lab_up() { # [OPTION...]: of lab_up
 	[ -x "$gammad" ] || skip "gammad is not built: it needs clang and libbpf"
 	[ -x "$hostile" ] || bail "$hostile is not built (make check builds it)"
 	grep -q cgroup2 /proc/mounts || skip "no control groups of version 2"
-	lab_up 2 "$@"
+	lab_up "${gammad_hosts:-2}" "$@"
 	nic1=$(data_mac 1)
 	nic2=$(data_mac 2)
 	shared=/run/gamma-lab/$lab_name/shared

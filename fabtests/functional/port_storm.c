@@ -2,17 +2,18 @@
 /*
  * gamma-port-storm: requests and replies by active ports between all hosts at once.
  *
- *   gamma-port-storm FILE REQUESTS HOST...     on each of the hosts, which have one name each
+ *   gamma-port-storm FOLDER NUMBER PROCESSES REQUESTS     with each number from 0 on
  *
  * Each process sends so many requests to each other one. A handler checks a request, and replies
- * with its bytes; that of the reply checks that it is the next one. All have the same fixed port,
- * and begin when the file exists, as all must have opened it.
+ * with its bytes; that of the reply checks that it is the next one. The processes find each other
+ * by their endpoints' names, which they write into the folder.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@
 #include "rdma/fi_ext_gamma.h"
 
 enum { REQUEST = 1, REPLY, FAREWELL }; /* ports */
-enum { HOSTS_MAX = 16, LENGTH_MAX = 4000, TURN = 32, PATIENCE_S = 90, AWAY = 64 };
+enum { HOSTS_MAX = 16, LENGTH_MAX = 4000, TURN = 32, AWAY = 64, NAME_MAX_LEN = 64 };
+enum { PATIENCE_S = 90, PATIENCE_OF_REQUESTS = 500 /* in a second, at least */ };
 
 /* What goes in front of the bytes. */
 struct head {
@@ -111,15 +113,14 @@ static void on_farewell(struct fid_ep *unused, const struct fi_gamma_arrival *ar
 	farewells++;
 }
 
-static struct fi_info *find(const char *host)
+static struct fi_info *find(void)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
 	hints->caps = FI_MSG | FI_SOURCE;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup("gamma");
-	must("fi_getinfo",
-	     fi_getinfo(FI_VERSION(1, 17), host, "7003", host ? 0 : FI_SOURCE, hints, &info));
+	must("fi_getinfo", fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
 	fi_freeinfo(hints);
 	return info;
 }
@@ -128,7 +129,7 @@ static void open_all(void)
 {
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED};
-	struct fi_info *info = find(NULL);
+	struct fi_info *info = find();
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
@@ -146,24 +147,37 @@ static void open_all(void)
 	fi_freeinfo(info);
 }
 
-/* Their indices are those of the AV: the own host has one too. */
-static void insert_all(char **names)
+/* All of it at once: it is renamed when it is written. */
+static void write_name(const char *folder)
 {
-	char own_name[64];
+	char name[NAME_MAX_LEN], path[PATH_MAX], draft[PATH_MAX];
+	size_t len = sizeof(name);
+	FILE *file;
 
-	must("gethostname", gethostname(own_name, sizeof(own_name)));
-	own = hosts;
-	for (unsigned i = 0; i < hosts; i++) {
-		struct fi_info *info = find(names[i]);
+	must("fi_getname", fi_getname(&ep->fid, name, &len));
+	snprintf(path, sizeof(path), "%s/%u", folder, own);
+	snprintf(draft, sizeof(draft), "%s/draft%u", folder, own);
+	file = fopen(draft, "w");
+	if (!file || fwrite(name, len, 1, file) != 1 || fclose(file) || rename(draft, path))
+		must(path, -FI_EIO);
+}
 
-		if (!strcmp(names[i], own_name))
-			own = i;
-		if (fi_av_insert(av, info->dest_addr, 1, &peers[i], 0, NULL) != 1)
-			must("fi_av_insert", -FI_EINVAL);
-		fi_freeinfo(info);
+/* Their indices are those of the AV: the own process has one too. */
+static void insert(const char *folder, unsigned number, time_t end)
+{
+	char name[NAME_MAX_LEN], path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%u", folder, number);
+	while (!(file = fopen(path, "r"))) {
+		must("poll", ports->poll(ep, TURN));
+		if (time(NULL) > end)
+			must("waiting for the others' names", -FI_ETIMEDOUT);
 	}
-	if (own == hosts)
-		must("this host is not among them", -FI_EINVAL);
+	if (!fread(name, 1, sizeof(name), file) ||
+	    fi_av_insert(av, name, 1, &peers[number], 0, NULL) != 1)
+		must(path, -FI_EINVAL);
+	fclose(file);
 }
 
 static void set(uint16_t port, fi_gamma_handler handler)
@@ -234,34 +248,27 @@ static void part(time_t end)
 	}
 }
 
-/* Meanwhile it answers those who ask who owns its port. */
-static void wait_for(const char *file, time_t end)
-{
-	puts("ready");
-	fflush(stdout);
-	while (access(file, F_OK)) {
-		must("poll", ports->poll(ep, TURN));
-		if (time(NULL) > end)
-			must("waiting for the file", -FI_ETIMEDOUT);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	time_t end = time(NULL) + PATIENCE_S;
 
-	if (argc < 5 || argc - 3 > HOSTS_MAX) {
-		fprintf(stderr, "usage: gamma-port-storm FILE REQUESTS HOST HOST...\n");
+	if (argc == 5) {
+		own = (unsigned) atoi(argv[2]);
+		hosts = (unsigned) atoi(argv[3]);
+		requests = (unsigned) atoi(argv[4]);
+	}
+	if (argc != 5 || own >= hosts || hosts > HOSTS_MAX) {
+		fprintf(stderr, "usage: gamma-port-storm FOLDER NUMBER PROCESSES REQUESTS\n");
 		return 2;
 	}
-	requests = (unsigned) atoi(argv[2]);
-	hosts = (unsigned) argc - 3;
+	end += requests / PATIENCE_OF_REQUESTS;
 	open_all();
 	set(REQUEST, on_request);
 	set(REPLY, on_reply);
 	set(FAREWELL, on_farewell);
-	wait_for(argv[1], end);
-	insert_all(argv + 3);
+	write_name(argv[1]);
+	for (unsigned i = 0; i < hosts; i++)
+		insert(argv[1], i, end);
 	storm(end);
 	part(end);
 	printf("host %u: %u served, %u answered\n", own, sum_of(served), sum_of(answered));

@@ -1,41 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Active ports between four hosts: requests and replies from all to all at once, also with loss; and
-# the example's broadcast.
+# Active ports between four hosts: requests and replies from all to all at once, also with loss, over
+# UDP, and between four processes of one host; and the example's broadcast. With GAMMA_TEST_LONG=1
+# many more.
 # What stands in single quotes is jq's.
-# shellcheck disable=SC2016,SC2317
+# shellcheck disable=SC2016,SC2034,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=storm.sh
+. "$top_srcdir/fabtests/functional/storm.sh"
 
 need_tool jq
-storm=$abs_top_builddir/fabtests/functional/gamma-port-storm
 broadcast=$abs_top_builddir/examples/port_broadcast
-[ -x "$storm" ] || bail "$storm is not built (make check builds it)"
 [ -x "$broadcast" ] || bail "examples/port_broadcast is not built: make builds it"
-hosts=(node01 node02 node03 node04)
-
-# rages TEXT REQUESTS: so many from each host to each other one.
-rages() {
-	local host status=0
-	rm -f "$work/stats" "$work/go"
-	for host in "${hosts[@]}"; do
-		start "$host" "$host" 90 "$storm" "$work/go" "$2" "${hosts[@]}"
-	done
-	for host in "${hosts[@]}"; do wait_for_line "$host" ready 10 || status=1; done
-	touch "$work/go"
-	for host in "${hosts[@]}"; do wait_end "$host" || status=1; done
-	for host in "${hosts[@]}"; do
-		grep -q "$((3 * $2)) served, $((3 * $2)) answered" "$work/$host.out" || status=1
-	done
-	if [ "$status" -eq 0 ]; then
-		ok "$1"
-	else
-		not_ok "$1"
-		for host in "${hosts[@]}"; do tail -n 3 "$work/$host.out"; done
-	fi
-	counted "$1: each once" "length == 4 and all(.ports_in == 3 * (2 * $2 + 1) and .malformed == 0)"
-}
 
 spreads() {
 	local host status=0
@@ -49,12 +27,29 @@ spreads() {
 	return "$status"
 }
 
-lab_up 4
+# losing ETHERTYPE...: of frames of that type, 1 % at two of the hosts
+losing() {
+	lab impair node02 --loss 1 --ethertype "$1"
+	lab impair node03 --loss 1 --ethertype "$1"
+}
+
+lab_up 4 --ipv6
 check "a broadcast in one frame" spreads
 count_frames
-rages "a storm of requests and replies" 2000
-lab impair node02 --loss 1
-lab impair node03 --loss 1
-rages "with 1 % loss at two of the hosts" 1000
+rages "a storm of requests and replies" "$(requests 2000)"
+losing 0x88b5
+rages "with 1 % loss at two of the hosts" "$(requests 1000)"
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
+gamma_env+=(FI_GAMMA_LINK=udp)
+losing 0x0800
+rages "over UDP, with 1 % loss at two of the hosts" "$(requests 500)"
+counted "over UDP: frames were lost and sent again" 'any(.retransmissions > 0)'
+lab impair node02 off
+lab impair node03 off
+rages "over UDP" "$(requests 1000)"
+gamma_env[-1]=FI_GAMMA_LINK=udp6
+rages "over UDP and IPv6" "$(requests 1000)"
+unset 'gamma_env[-1]'
+hosts=(node01 node01 node01 node01)
+rages "four processes of one host" "$(requests 500)"
 finish
