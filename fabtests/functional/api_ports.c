@@ -27,6 +27,7 @@ struct side {
 	unsigned handled;       /* messages, of any port */
 	bool nested;            /* a handler runs */
 	char *memory;           /* for a long message */
+	uint64_t flags;         /* of sends, besides FI_COMPLETION */
 };
 
 static void open_side(struct side *side, enum fi_ep_type type)
@@ -77,7 +78,8 @@ static void send_to(struct side *side, uint16_t port, const void *head, size_t h
 	struct fi_cq_tagged_entry entry;
 	ssize_t ret;
 
-	while ((ret = side->ops->send(side->node.ep, &msg, FI_COMPLETION)) == -FI_EAGAIN)
+	while ((ret = side->ops->send(side->node.ep, &msg, FI_COMPLETION | side->flags)) ==
+	       -FI_EAGAIN)
 		progress_all();
 	CHECK_EQ(ret, 0);
 	while ((ret = fi_cq_read(side->node.tx_cq, &entry, 1)) == -FI_EAGAIN)
@@ -261,6 +263,100 @@ static void test_ports_long(bool sender)
 	close_side(&side);
 }
 
+/* Once it is complete at these levels, the receiver's next poll handles it. */
+static void test_ports_delivered(bool sender)
+{
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_numbered);
+	set(&side, GREAT, on_numbered);
+	for (unsigned i = 0; i < 2 * BEHIND; i++) {
+		side.flags = i % 2 ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE;
+		if (sender)
+			send_numbered(&side, 0, i);
+		aside_sync();
+		CHECK(side.ops->poll(side.node.ep, 1) >= 0);
+		CHECK_EQ(side.handled, sender ? 0 : i + 1);
+		aside_sync();
+	}
+	close_side(&side);
+}
+
+/* Not complete before there is a handler. */
+static void test_ports_matched(bool sender)
+{
+	struct iovec iov = {.iov_base = "data", .iov_len = 4};
+	struct fi_gamma_msg msg = {.head = "question",
+				   .head_len = 8,
+				   .iov = &iov,
+				   .iov_count = 1,
+				   .port = ANSWERED,
+				   .arg = 1};
+	struct completion completion;
+	struct side side;
+
+	open_side(&side, FI_EP_RDM);
+	msg.addr = side.node.peer;
+	if (sender)
+		CHECK_EQ(side.ops->send(side.node.ep, &msg, FI_COMPLETION | FI_MATCH_COMPLETE), 0);
+	aside_sync();
+	expect_nothing(side.node.tx_cq);
+	aside_sync();
+	set(&side, ANSWERED, on_answer);
+	if (sender)
+		wait_completion(side.node.tx_cq, &completion);
+	else
+		handle_until(&side, 1);
+	close_side(&side);
+}
+
+/* It is sent when the data of the long message before it has arrived. */
+static void on_fenced(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, void *context)
+{
+	struct side *side = context;
+
+	(void) ep;
+	CHECK_EQ(arrival->len, 0);
+	content_check(side->memory, 3, LONG);
+	side->handled++;
+}
+
+static void test_ports_fence(bool sender)
+{
+	struct completion completion;
+	struct message message;
+	struct side side;
+	struct iovec iov;
+	struct fi_gamma_msg msg = {.iov = &iov, .iov_count = 1, .port = NUMBERED, .arg = 1};
+	struct fi_gamma_msg fenced = {.port = ECHO};
+	uint8_t head[FI_GAMMA_HEAD_MAX];
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, NUMBERED, on_long);
+	set(&side, ECHO, on_fenced);
+	aside_sync();
+	message_init(&message, LONG, 1);
+	message_fill(&message, 4);
+	memcpy(head, message.iov[0].iov_base, sizeof(head));
+	message_fill(&message, 3);
+	iov = message.iov[0];
+	msg.addr = fenced.addr = side.node.peer;
+	msg.head = head;
+	msg.head_len = sizeof(head);
+	if (sender) {
+		CHECK_EQ(side.ops->send(side.node.ep, &msg, FI_COMPLETION), 0);
+		CHECK_EQ(side.ops->send(side.node.ep, &fenced, FI_COMPLETION | FI_FENCE), 0);
+		wait_completion(side.node.tx_cq, &completion);
+		wait_completion(side.node.tx_cq, &completion);
+	} else {
+		wait_completion(side.node.rx_cq, &completion);
+		handle_until(&side, 2);
+	}
+	message_free(&message);
+	close_side(&side);
+}
+
 /* Keeps its data, and waits for the message that was sent behind it and the others. */
 static void on_keep_and_wait(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 			     void *context)
@@ -380,6 +476,9 @@ const struct test port_tests[] = {
 	{.name = "ports_reply", .run = test_ports_reply, .both_ways = true},
 	{.name = "ports_datagrams", .run = test_ports_datagrams, .both_ways = true},
 	{.name = "ports_long", .run = test_ports_long, .both_ways = true},
+	{.name = "ports_delivered", .run = test_ports_delivered, .both_ways = true},
+	{.name = "ports_matched", .run = test_ports_matched, .both_ways = true},
+	{.name = "ports_fence", .run = test_ports_fence, .both_ways = true},
 	{.name = "ports_keep_and_wait", .run = test_ports_keep_and_wait, .both_ways = true},
 	{.name = "ports_threads", .run = test_ports_threads, .both_ways = true},
 	{0},

@@ -51,7 +51,8 @@ run "one host" ports_long ports_reply
 client_host=node02
 lab impair node02 --loss 1
 pingpong "with 1 % loss"
-run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads ports_keep_and_wait
+run "with 1 % loss" ports ports_set_late ports_reply ports_long ports_threads ports_keep_and_wait \
+	ports_delivered ports_matched ports_fence
 lab impair node02 --loss 1 --ethertype 0x0800
 gamma_env+=(FI_GAMMA_LINK=udp)
 run "over UDP, with 1 % loss" ports ports_set_late ports_long ports_threads ports_keep_and_wait

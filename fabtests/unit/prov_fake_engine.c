@@ -120,7 +120,8 @@ enum gamma_endpoint_copied gamma_endpoint_send_copy(struct gamma_endpoint *endpo
 						    const struct gamma_envelope *envelope,
 						    bool may_delay, bool more)
 {
-	(void) flow, (void) more;
+	(void) flow;
+	endpoint->more = more;
 	if (endpoint->copied == GAMMA_COPIED_NOT)
 		return GAMMA_COPIED_NOT;
 	note_message(endpoint, iov, iov_count, envelope);

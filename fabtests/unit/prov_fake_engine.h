@@ -25,7 +25,7 @@ struct gamma_endpoint {
 	bool shm;                          /* peers take inline shm messages */
 	struct gamma_envelope envelope;    /* of the latest message copied, or datagram */
 	uint8_t bytes[64];                 /* the first ones of its payload */
-	bool may_delay;                    /* of the latest message copied */
+	bool may_delay, more;              /* of the latest message copied */
 	struct gamma_send *send;           /* the latest one taken */
 	struct gamma_rma *rma;             /* of the latest operation on remote memory */
 	unsigned copies, sends, shm_sends; /* calls that took a message */

@@ -773,6 +773,106 @@ static void announced__with_its_head_leaves_one_entry_less(void **state)
 	assert_string_equal(memory, "longer");
 }
 
+static ssize_t send_with(struct fake_ep *fep, struct iovec *iov, uint64_t flags)
+{
+	struct fi_gamma_msg msg = {.head = "head",
+				   .head_len = 4,
+				   .iov = iov,
+				   .iov_count = 1,
+				   .port = 1,
+				   .context = fep};
+
+	return ops->send(fep->ep, &msg, flags);
+}
+
+static void send__injected_or_copied_is_complete_at_once(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct iovec iov = {"data", 4};
+	struct fi_cq_tagged_entry entry;
+
+	fep->engine->copied = GAMMA_COPIED_SENT;
+	assert_int_equal(send_with(fep, &iov, FI_INJECT), 0);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1); /* as of fi_sendmsg */
+	assert_int_equal(send_with(fep, &iov, FI_INJECT_COMPLETE | FI_COMPLETION), 0);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
+	assert_ptr_equal(entry.op_context, fep);
+	assert_memory_equal(fep->engine->bytes, "headdata", 8);
+	assert_false(fep->engine->more);
+	assert_int_equal(send_with(fep, &iov, FI_MORE), 0);
+	assert_true(fep->engine->more);
+}
+
+/* Memory of an injected one is the caller's again, though it waits behind another. */
+static void send__injected_and_not_sent_yet(void **state)
+{
+	struct fake_ep *fep = *state;
+	char data[] = "data";
+	struct iovec iov = {data, 4};
+
+	assert_int_equal(send_with(fep, &iov, FI_DELIVERY_COMPLETE), 0);
+	assert_int_equal(send_with(fep, &iov, FI_INJECT), 0);
+	memset(data, 'x', 4);
+	assert_memory_equal(fep->engine->send->iov[0].iov_base, "headdata", 8);
+	iov.iov_len = gamma_settings.inject_size - 3;
+	assert_int_equal(send_with(fep, &iov, FI_INJECT), -FI_EMSGSIZE);
+}
+
+static void send__levels_and_fence(void **state)
+{
+	static const struct {
+		uint64_t flag;
+		enum gamma_completion_level level;
+	} sends[] = {{FI_TRANSMIT_COMPLETE, GAMMA_WHEN_ARRIVED},
+		     {FI_DELIVERY_COMPLETE, GAMMA_WHEN_ARRIVED},
+		     {FI_MATCH_COMPLETE, GAMMA_WHEN_MATCHED},
+		     {FI_FENCE, GAMMA_WHEN_COPIED},
+		     {FI_FENCE | FI_DELIVERY_COMPLETE, GAMMA_WHEN_ARRIVED}};
+	struct fake_ep *fep = *state;
+	struct iovec iov = {"data", 4};
+
+	fep->engine->copied = GAMMA_COPIED_SENT;
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(send_with(fep, &iov, FI_COMPLETION | sends[i].flag), 0);
+		assert_int_equal(fep->engine->sends, i + 1);
+		assert_int_equal(fep->engine->send->level, sends[i].level);
+		assert_int_equal(fep->engine->send->fence, (sends[i].flag & FI_FENCE) != 0);
+	}
+	assert_int_equal(fep->engine->copies, 0);
+	assert_int_equal(send_with(fep, &iov, FI_FENCE | FI_MATCH_COMPLETE), -FI_EBADFLAGS);
+	assert_int_equal(send_with(fep, &iov, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
+	assert_int_equal(send_with(fep, &iov, FI_TRIGGER), -FI_EBADFLAGS);
+	assert_int_equal(send_with(fep, &iov, FI_MULTICAST), -FI_EBADFLAGS);
+}
+
+static void send__delivered_is_complete_when_acknowledged(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct iovec iov = {"data", 4};
+	struct fi_cq_tagged_entry entry;
+
+	fep->engine->copied = GAMMA_COPIED_SENT;
+	assert_int_equal(send_with(fep, &iov, FI_COMPLETION | FI_DELIVERY_COMPLETE), 0);
+	assert_int_equal(fake_transmit(fep->flow), 1);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), -FI_EAGAIN);
+	fake_acknowledge(fep->flow);
+	assert_int_equal(fi_cq_read(fep->cq, &entry, 1), 1);
+	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
+}
+
+static void send__levels_of_best_effort(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct iovec iov = {"data", 4};
+
+	assert_int_equal(send_with(fep, &iov, FI_INJECT_COMPLETE), 0);
+	assert_int_equal(send_with(fep, &iov, FI_TRANSMIT_COMPLETE | FI_MORE), 0);
+	assert_int_equal(fep->engine->datagrams, 2);
+	assert_int_equal(send_with(fep, &iov, FI_DELIVERY_COMPLETE), -FI_EBADFLAGS);
+	assert_int_equal(send_with(fep, &iov, FI_FENCE), -FI_EBADFLAGS);
+}
+
 static void send__long_with_a_head(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -938,6 +1038,11 @@ int main(void)
 		PORT_TEST(announced__with_its_head),
 		PORT_TEST(announced__with_its_head_into_too_little_memory),
 		PORT_TEST(announced__with_its_head_leaves_one_entry_less),
+		PORT_TEST(send__injected_or_copied_is_complete_at_once),
+		PORT_TEST(send__injected_and_not_sent_yet),
+		PORT_TEST(send__levels_and_fence),
+		PORT_TEST(send__delivered_is_complete_when_acknowledged),
+		DATAGRAM_TEST(send__levels_of_best_effort),
 		PORT_TEST(send__long_with_a_head),
 		PORT_TEST(announced__dropped_unless_received),
 		PORT_TEST(poll_set__names_the_queue_whose_reader_runs_handlers),
