@@ -54,10 +54,16 @@ void gamma_stream_excuse(struct gamma_stream *stream, uint32_t receiver)
 		stream->stable = stream->sent = stream->frames;
 }
 
+void gamma_stream_relay(struct gamma_stream *stream, uint32_t receiver)
+{
+	stream->marks[receiver].relayed = true;
+}
+
 void gamma_stream_hold(struct gamma_stream *stream)
 {
 	for (uint32_t i = 0; i < stream->receivers; i++) {
-		stream->marks[i].begun = stream->taken[i] == stream->frames;
+		stream->marks[i].begun =
+			stream->marks[i].relayed || stream->taken[i] == stream->frames;
 		stream->absent += !stream->marks[i].begun;
 	}
 }
@@ -125,7 +131,8 @@ bool gamma_stream_report(struct gamma_stream *stream, uint32_t receiver, uint32_
 		return true;
 	stream->taken[receiver] = taken;
 	for (uint32_t i = 0; i < stream->receivers; i++)
-		stable = (uint32_t) gamma_min(stable, stream->taken[i]);
+		if (!stream->marks[i].relayed)
+			stable = (uint32_t) gamma_min(stable, stream->taken[i]);
 	grow_window(stream, stable - stream->stable);
 	stream->stable = stable;
 	return true;
@@ -175,7 +182,6 @@ bool gamma_stream_ask(struct gamma_stream *stream, uint32_t receiver,
 
 	if (receiver >= stream->receivers)
 		return true;
-	note_begun(stream, receiver);
 	end = asked_end(stream, receiver, ask, now);
 	for (uint32_t i = 0; i < 32 * GAMMA_STREAM_ASK_WORDS; i++) {
 		uint32_t frame = ask->base + i;

@@ -44,8 +44,9 @@ struct gamma_stream_repair {
 /* What had been sent when a receiver asked before. */
 struct gamma_stream_mark {
 	uint32_t sent;
-	uint64_t at; /* ns; 0: it has not asked */
-	bool begun;  /* it has reported, if the stream waits for that */
+	uint64_t at;  /* ns; 0: it has not asked */
+	bool begun;   /* it has reported, if the stream waits for that */
+	bool relayed; /* another receiver reports for it (relay.h) */
 };
 
 struct gamma_stream {
@@ -77,7 +78,9 @@ bool gamma_stream_init(struct gamma_stream *stream, uint32_t frames, uint32_t re
 void gamma_stream_fini(struct gamma_stream *stream);
 /* That receiver needs nothing: it is on the sender's host. */
 void gamma_stream_excuse(struct gamma_stream *stream, uint32_t receiver);
-/* Nothing is sent until all receivers that are not excused have reported. */
+/* Another receiver reports for that one, which still asks for itself. */
+void gamma_stream_relay(struct gamma_stream *stream, uint32_t receiver);
+/* Nothing is sent until all receivers that report have done so. */
 void gamma_stream_hold(struct gamma_stream *stream);
 /* The next new frame, which leaves now; false: none may. */
 bool gamma_stream_next(struct gamma_stream *stream, uint32_t *frame);
@@ -96,10 +99,10 @@ bool gamma_stream_next_repair(struct gamma_stream *stream, uint64_t now,
 /* Called whenever the sender has sent what it may. True: nothing has changed for a while, and those
  * that lag have to hear how many frames were sent, since the last ones may be lost. */
 bool gamma_stream_remind(struct gamma_stream *stream, uint64_t now);
-/* Whether that receiver does not have all that was sent. */
+/* Whether that receiver does not report all that was sent. */
 static inline bool gamma_stream_lags(const struct gamma_stream *stream, uint32_t receiver)
 {
-	return stream->taken[receiver] < stream->sent;
+	return !stream->marks[receiver].relayed && stream->taken[receiver] < stream->sent;
 }
 /* ns: when something has to be done without any message. */
 static inline uint64_t gamma_stream_deadline(const struct gamma_stream *stream)

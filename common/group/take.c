@@ -78,12 +78,17 @@ void gamma_take_remind(struct gamma_take *take, uint32_t sent, uint64_t now)
 
 bool gamma_take_report(struct gamma_take *take, uint32_t *taken)
 {
-	if (!take->announces &&
-	    (take->first == take->reported ||
-	     (take->first < take->frames && take->first - take->reported < GAMMA_STREAM_REPORT)))
+	uint32_t least = gamma_relay_least(&take->relay, take->first);
+	bool announces = take->announces && gamma_relay_has_begun(&take->relay);
+
+	/* Where a multiple is passed, and not so many frames after the report before: else what
+	 * each receiver on the way to the sender holds back would add up, to more than a window. */
+	if (!announces && (least == take->reported ||
+			   (least < take->frames &&
+			    least / GAMMA_STREAM_REPORT == take->reported / GAMMA_STREAM_REPORT)))
 		return false;
-	take->announces = false;
-	*taken = take->reported = take->first;
+	take->announces &= !announces;
+	*taken = take->reported = least;
 	return true;
 }
 

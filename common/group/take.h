@@ -6,6 +6,8 @@
 #ifndef GAMMA_GROUP_TAKE_H
 #define GAMMA_GROUP_TAKE_H
 
+#include "base/base.h"
+#include "group/relay.h"
 #include "group/stream.h"
 
 enum {
@@ -29,13 +31,14 @@ struct gamma_take {
 	uint32_t have;     /* of them */
 	uint32_t first;    /* the first that is missing */
 	uint32_t seen;     /* behind the last that is here */
-	uint32_t reported; /* to the sender */
-	bool announces;    /* it has to hear that this receiver has begun */
+	uint32_t reported; /* of this receiver and those it reports for */
+	bool announces;    /* the sender has to hear that these have begun */
 	uint64_t *here;    /* bits, by frame */
 	uint32_t asked;    /* up to here gaps have been asked for */
 	uint64_t gap_at;   /* ns: gaps above that are asked for; GAMMA_NEVER: there is none */
 	uint64_t idle_at;  /* ns: all that is missing is asked for */
 	uint64_t idle;     /* ns: how long the next silence may last */
+	struct gamma_relay relay; /* the receivers that it reports for: at first none */
 };
 
 /* Frames that so many bytes make; a stream of nothing is one frame. */
@@ -61,7 +64,8 @@ enum gamma_take_result gamma_take_frame(struct gamma_take *take, uint32_t frame,
 					const uint8_t *bytes, uint32_t len, uint64_t now);
 /* So many frames were sent: those that do not come soon have been lost. */
 void gamma_take_remind(struct gamma_take *take, uint32_t sent, uint64_t now);
-/* Whether the sender has to hear how many frames are here; it does then. */
+/* Whether it has to report how many frames are here, and with those that it reports for; it does
+ * then. */
 bool gamma_take_report(struct gamma_take *take, uint32_t *taken);
 /* Whether the sender is to be asked now, and what for. */
 bool gamma_take_ask(struct gamma_take *take, uint64_t now, struct gamma_stream_ask *ask);
@@ -71,13 +75,21 @@ static inline bool gamma_take_lost(const struct gamma_take *take,
 {
 	return ask->base < take->seen;
 }
-static inline uint64_t gamma_take_deadline(const struct gamma_take *take)
-{
-	return take->gap_at < take->idle_at ? take->gap_at : take->idle_at;
-}
 static inline bool gamma_take_is_complete(const struct gamma_take *take)
 {
 	return take->have == take->frames;
+}
+/* That, and all that it has to report is reported. */
+static inline bool gamma_take_has_ended(const struct gamma_take *take)
+{
+	return gamma_take_is_complete(take) && take->reported == take->frames;
+}
+/* ns: when something has to be done without any message. */
+static inline uint64_t gamma_take_deadline(const struct gamma_take *take)
+{
+	if (gamma_take_is_complete(take))
+		return GAMMA_NEVER;
+	return take->gap_at < take->idle_at ? take->gap_at : take->idle_at;
 }
 
 #endif /* GAMMA_GROUP_TAKE_H */

@@ -177,6 +177,26 @@ counted "they carry multicast" '(map(.multicast_in) | sort)[1] > 700'
 unset 'gamma_env[-2]' 'gamma_env[-1]'
 lab_down
 
+# With more than 9 hosts some report for others: one gets the reports of three, the root those of eight.
+hosts=12
+lab_up $hosts
+gamma_env+=("FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "1 MiB to eleven hosts" 12 mib
+counted "it leaves once" '(map(.multicast_out) | sort)[10:] == [0, 723]'
+counted "one host reports for others" 'map(.messages_in) | sort | .[10] > 2 * .[9] and .[11] > .[10]'
+if [ "${GAMMA_TEST_LONG:-0}" != 0 ]; then
+	lab impair node02 --loss 2 --seed 7
+	lab impair node12 --loss 5 --seed 8
+	coll "twelve hosts, loss at two" 12 all order late ahead
+	lab impair node02 off
+	lab impair node12 off
+	coll "one of twelve stands still for 3 s" 12 stopped
+fi
+unset 'gamma_env[-1]'
+hosts=4
+lab_down
+
 # Ordinary users, without any capability.
 if [ -x "$abs_top_builddir/gammad/gammad" ] && grep -q cgroup2 /proc/mounts; then
 	lab_up $hosts --gammad

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "group/relay.h"
 #include "group/stream.h"
 #include "group/take.h"
 #include "group/turns.h"
@@ -28,7 +29,7 @@ struct copy {        /* a frame on its way: all arrive in the order of their tim
 
 struct message {
 	uint64_t at;
-	uint32_t turn, host; /* to the root of that turn, or from it */
+	uint32_t turn, from, to;
 	enum { REPORT, ASK, REPAIR, SENT } kind;
 	uint32_t number; /* of frames taken, or sent; of a frame */
 	struct gamma_stream_ask ask;
@@ -45,8 +46,15 @@ struct host {
 	uint32_t head, waiting;
 	struct gamma_turns turns;
 	uint64_t begins, ends; /* ns: does nothing before, and nothing after */
+	uint64_t stops, goes;  /* ns: nor between these */
+	uint64_t began;        /* ns: its broadcast */
 	uint64_t free_at;      /* ns: its port */
-	uint32_t *sent;        /* frames, by turn: what its root has said before it began here */
+	uint64_t works_until;  /* ns: its processor */
+	bool touched;          /* something has come */
+	struct message *queue; /* that it has not looked at */
+	uint32_t queue_head, queue_end, queue_size;
+	uint32_t *sent;  /* frames, by turn: what its root has said before it began here */
+	uint32_t *early; /* by turn and child: one more than was reported before it began here */
 };
 
 struct model {
@@ -85,28 +93,6 @@ static void *grow(void *array, uint32_t *size, size_t each)
 	return realloc(array, *size * each);
 }
 
-/* In the order of their arrival. */
-static void put_message_at(struct model *model, uint64_t at, struct message message)
-{
-	uint32_t place;
-
-	message.at = at + model->group->latency;
-	if (model->message_end == model->message_size)
-		model->messages =
-			grow(model->messages, &model->message_size, sizeof(*model->messages));
-	for (place = model->message_end++; place > model->message_head; place--) {
-		if (model->messages[place - 1].at <= message.at)
-			break;
-		model->messages[place] = model->messages[place - 1];
-	}
-	model->messages[place] = message;
-}
-
-static void put_message(struct model *model, struct message message)
-{
-	put_message_at(model, model->now, message);
-}
-
 static uint32_t root_of(const struct model *model, uint32_t turn)
 {
 	return turn % model->group->hosts;
@@ -124,12 +110,66 @@ static uint32_t len_of(const struct model *model, uint32_t frame)
 
 static bool is_awake(const struct model *model, const struct host *host)
 {
-	return model->now >= host->begins && model->now < host->ends;
+	return model->now >= host->begins && model->now < host->ends &&
+	       (model->now < host->stops || model->now >= host->goes);
 }
 
 static bool is_dead(const struct model *model, const struct host *host)
 {
 	return model->now >= host->ends;
+}
+
+static void work(struct model *model, struct host *host)
+{
+	host->works_until = gamma_max(model->now, host->works_until) + model->group->message_ns;
+}
+
+static bool can_work(const struct model *model, const struct host *host)
+{
+	return is_awake(model, host) && model->now >= host->works_until;
+}
+
+/* Counted from the root of its broadcast. */
+static uint32_t rank_of(const struct model *model, uint32_t turn, uint32_t number)
+{
+	uint32_t n = model->group->hosts;
+
+	return (number + n - root_of(model, turn)) % n;
+}
+
+static uint32_t host_of(const struct model *model, uint32_t turn, uint32_t rank)
+{
+	return (root_of(model, turn) + rank) % model->group->hosts;
+}
+
+static uint32_t parent_of(const struct model *model, uint32_t turn, uint32_t number)
+{
+	return model->group->direct
+		       ? root_of(model, turn)
+		       : host_of(model, turn, gamma_relay_parent(rank_of(model, turn, number)));
+}
+
+/* In the order of their arrival. */
+static void put_message_at(struct model *model, uint64_t at, struct message message)
+{
+	uint32_t place;
+
+	work(model, &model->hosts[message.from]);
+	message.at = at + model->group->latency;
+	if (model->message_end == model->message_size)
+		model->messages =
+			grow(model->messages, &model->message_size, sizeof(*model->messages));
+	for (place = model->message_end++; place > model->message_head; place--) {
+		if (model->messages[place - 1].at <= message.at)
+			break;
+		model->messages[place] = model->messages[place - 1];
+	}
+	model->messages[place] = message;
+}
+
+static void put_message(struct model *model, struct message message)
+{
+	put_message_at(model, model->now, message);
 }
 
 static bool has_all(const struct host *host, uint32_t turn)
@@ -161,6 +201,7 @@ static void send_frame(struct model *model, uint32_t root, uint32_t frame, bool 
 	struct host *host = &model->hosts[root];
 
 	host->free_at = gamma_max(model->now, host->free_at) + group->frame_ns;
+	work(model, host);
 	put_copy(model,
 		 (struct copy){.at = host->free_at + group->latency,
 			       .turn = host->turn,
@@ -188,7 +229,8 @@ static void repair_frames(struct model *model, uint32_t root)
 		}
 		put_message(model, (struct message){.kind = REPAIR,
 						    .turn = host->turn,
-						    .host = repair.receiver,
+						    .from = root,
+						    .to = repair.receiver,
 						    .number = repair.frame});
 		model->result.again_one++;
 	}
@@ -207,7 +249,8 @@ static void remind(struct model *model, uint32_t root)
 		put_message_at(model, gamma_max(model->now, host->free_at),
 			       (struct message){.kind = SENT,
 						.turn = host->turn,
-						.host = i,
+						.from = root,
+						.to = i,
 						.number = host->stream.sent});
 		model->result.reminders++;
 	}
@@ -227,7 +270,8 @@ static void run_root(struct model *model, uint32_t root)
 	uint32_t frame;
 
 	repair_frames(model, root);
-	while (host->free_at <= model->now && gamma_stream_next(&host->stream, &frame)) {
+	while (host->free_at <= model->now && can_work(model, host) &&
+	       gamma_stream_next(&host->stream, &frame)) {
 		send_frame(model, root, frame, true);
 		model->result.frames++;
 	}
@@ -271,6 +315,7 @@ static void arrive(struct model *model, uint32_t number, const struct copy *copy
 	}
 	host->ring[(host->head + host->waiting++) % group->slots] = *copy;
 	model->result.kept = gamma_max(model->result.kept, host->waiting);
+	host->touched = true;
 	if (is_awake(model, host) && root_of(model, host->turn) != number)
 		drain(model, host);
 }
@@ -300,6 +345,29 @@ static void arrive_everywhere(struct model *model, const struct copy *copy)
 	}
 }
 
+/* Whether it has been in that broadcast for a while, and has not stood still. */
+static bool is_there(const struct model *model, const struct host *host, uint32_t turn)
+{
+	uint64_t since =
+		host->stops <= model->now ? gamma_max(host->began, host->goes) : host->began;
+
+	return host->turn == turn && host->open && can_work(model, host) &&
+	       model->now >= since + UNTOLD_MS * SIM_MS;
+}
+
+/* Whether the root's word comes to that host: those between pass it on. */
+static bool is_reached(const struct model *model, uint32_t number)
+{
+	uint32_t turn = model->hosts[number].turn, at = number;
+
+	while (is_there(model, &model->hosts[at], turn)) {
+		if (at == root_of(model, turn))
+			return true;
+		at = parent_of(model, turn, at);
+	}
+	return false;
+}
+
 /* A receiver asks since nothing comes: then its root has sent nothing that it lacks, or just now,
  * or it has begun just now itself. */
 static void expect_nothing_lost(struct model *model, uint32_t number)
@@ -307,7 +375,7 @@ static void expect_nothing_lost(struct model *model, uint32_t number)
 	struct host *host = &model->hosts[number];
 	const struct host *root = &model->hosts[root_of(model, host->turn)];
 
-	if (model->group->silent || model->now < host->take.idle_at ||
+	if (!is_reached(model, number) || model->group->silent || model->now < host->take.idle_at ||
 	    host->take.idle > GAMMA_TAKE_IDLE_US * SIM_US)
 		return;
 	EXPECT(model,
@@ -319,7 +387,10 @@ static void expect_nothing_lost(struct model *model, uint32_t number)
 static void run_receiver(struct model *model, uint32_t number)
 {
 	struct host *host = &model->hosts[number];
-	struct message message = {.host = number, .turn = host->turn, .kind = REPORT};
+	struct message message = {.from = number,
+				  .to = parent_of(model, host->turn, number),
+				  .turn = host->turn,
+				  .kind = REPORT};
 
 	drain(model, host);
 	if (gamma_take_report(&host->take, &message.number)) {
@@ -327,12 +398,13 @@ static void run_receiver(struct model *model, uint32_t number)
 		model->result.reports++;
 	}
 	message.kind = ASK;
+	message.to = root_of(model, host->turn);
 	expect_nothing_lost(model, number);
 	if (gamma_take_ask(&host->take, model->now, &message.ask)) {
 		put_message(model, message);
 		model->result.asks++;
 	}
-	if (!gamma_take_is_complete(&host->take))
+	if (!gamma_take_has_ended(&host->take))
 		return;
 	EXPECT(model, !memcmp(host->bytes, model->source + host->turn, model->group->bytes),
 	       "host %u has other bytes than the root", number);
@@ -341,37 +413,112 @@ static void run_receiver(struct model *model, uint32_t number)
 	end_turn(host);
 }
 
+/* To the root, or to a host that reports for others. */
+static void take_report(struct model *model, const struct message *message)
+{
+	struct host *host = &model->hosts[message->to];
+	uint32_t turn = message->turn, child;
+
+	if (message->to == root_of(model, turn)) {
+		if (!message->number)
+			gamma_turns_announce(&host->turns, message->from, turn);
+		if (host->turn != turn || !host->open)
+			return;
+		EXPECT(model, gamma_stream_report(&host->stream, message->from, message->number),
+		       "the root refuses the report of host %u", message->from);
+		return;
+	}
+	child = rank_of(model, turn, message->from) -
+		gamma_relay_first_child(rank_of(model, turn, message->to));
+	if (host->turn < turn || !host->open)
+		host->early[turn * GAMMA_RELAY_FAN + child] = message->number + 1;
+	else
+		EXPECT(model,
+		       host->turn == turn &&
+			       gamma_relay_report(&host->take.relay, child, message->number),
+		       "host %u refuses the report of host %u", message->to, message->from);
+}
+
+/* From the root, perhaps by another host. */
+static void take_sent(struct model *model, const struct message *message)
+{
+	struct host *host = &model->hosts[message->to];
+	uint32_t first = gamma_relay_first_child(rank_of(model, message->turn, message->to));
+
+	host->sent[message->turn] = message->number;
+	if (host->turn != message->turn || !host->open)
+		return;
+	gamma_take_remind(&host->take, message->number, model->now);
+	for (uint32_t i = 0; i < host->take.relay.count; i++) {
+		if (!gamma_relay_lags(&host->take.relay, i, message->number))
+			continue;
+		put_message(model, (struct message){.kind = SENT,
+						    .turn = message->turn,
+						    .from = message->to,
+						    .to = host_of(model, message->turn, first + i),
+						    .number = message->number});
+		model->result.reminders++;
+	}
+}
+
 static void take_message(struct model *model, const struct message *message)
 {
-	uint32_t root = root_of(model, message->turn);
-	bool to_root = message->kind == REPORT || message->kind == ASK;
-	struct host *host = &model->hosts[to_root ? root : message->host];
+	struct host *host = &model->hosts[message->to];
 
-	if (message->kind == REPORT && !message->number)
-		gamma_turns_announce(&host->turns, message->host, message->turn);
-	if (message->kind == SENT)
-		host->sent[message->turn] = message->number;
-	if (host->turn != message->turn || !host->open || is_dead(model, host))
+	model->result.root_messages += !message->to;
+	if (message->kind == REPORT) {
+		take_report(model, message);
+	} else if (message->kind == SENT) {
+		take_sent(model, message);
+	} else if (host->turn != message->turn || !host->open) {
 		return;
-	switch (message->kind) {
-	case REPORT:
-		EXPECT(model, gamma_stream_report(&host->stream, message->host, message->number),
-		       "the root refuses the report of host %u", message->host);
-		break;
-	case ASK:
-		gamma_stream_ask(&host->stream, message->host, &message->ask, model->now);
-		break;
-	case SENT:
-		gamma_take_remind(&host->take, message->number, model->now);
-		break;
-	case REPAIR:
+	} else if (message->kind == ASK) {
+		gamma_stream_ask(&host->stream, message->from, &message->ask, model->now);
+	} else {
 		gamma_take_frame(&host->take, message->number,
 				 bytes_of(model, message->turn, message->number),
 				 len_of(model, message->number), model->now);
 	}
 }
 
+/* It waits for the processor. */
+static void put_into_queue(struct model *model, const struct message *message)
+{
+	struct host *host = &model->hosts[message->to];
+
+	if (is_dead(model, host))
+		return;
+	if (host->queue_head == host->queue_end)
+		host->queue_head = host->queue_end = 0;
+	if (host->queue_end == host->queue_size)
+		host->queue = grow(host->queue, &host->queue_size, sizeof(*host->queue));
+	host->queue[host->queue_end++] = *message;
+}
+
+static void look_into_queue(struct model *model, struct host *host)
+{
+	while (host->queue_head < host->queue_end && can_work(model, host)) {
+		work(model, host);
+		host->touched = true;
+		take_message(model, &host->queue[host->queue_head++]);
+	}
+}
+
 /* ---- the run ---- */
+
+/* Others may report to this host, and may have done so. */
+static void begin_relay(struct model *model, uint32_t number)
+{
+	struct host *host = &model->hosts[number];
+	const uint32_t *early = &host->early[host->turn * GAMMA_RELAY_FAN];
+
+	if (!model->group->direct)
+		gamma_relay_init(&host->take.relay, rank_of(model, host->turn, number),
+				 model->group->hosts, host->take.frames);
+	for (uint32_t i = 0; i < GAMMA_RELAY_FAN; i++)
+		if (early[i])
+			gamma_relay_report(&host->take.relay, i, early[i] - 1);
+}
 
 static void begin_turn(struct model *model, uint32_t number)
 {
@@ -385,6 +532,9 @@ static void begin_turn(struct model *model, uint32_t number)
 	if (root == number) {
 		gamma_stream_init(&host->stream, frames, group->hosts, group->window);
 		gamma_stream_excuse(&host->stream, number);
+		for (uint32_t rank = GAMMA_RELAY_FAN + 1; !group->direct && rank < group->hosts;
+		     rank++)
+			gamma_stream_relay(&host->stream, host_of(model, host->turn, rank));
 		if (waits)
 			gamma_stream_hold(&host->stream);
 		for (uint32_t i = 0; waits && i < group->hosts; i++)
@@ -393,9 +543,11 @@ static void begin_turn(struct model *model, uint32_t number)
 	} else {
 		gamma_take_init(&host->take, host->bytes, group->bytes, group->payload, model->now);
 		host->take.announces = waits;
+		begin_relay(model, number);
 		gamma_take_remind(&host->take, host->sent[host->turn], model->now);
 	}
 	host->open = true;
+	host->began = model->now;
 }
 
 /* One host; true: it may have more to do at once. */
@@ -404,8 +556,9 @@ static bool run_host(struct model *model, uint32_t number)
 	struct host *host = &model->hosts[number];
 	uint32_t turn = host->turn;
 
-	if (turn == model->group->turns || !is_awake(model, host))
+	if (turn == model->group->turns || !can_work(model, host))
 		return false;
+	host->touched = false;
 	if (!host->open)
 		begin_turn(model, number);
 	if (root_of(model, turn) == number)
@@ -428,14 +581,17 @@ static void open_model(struct model *model)
 		model->source[i] = (uint8_t) (i * 31 + i / group->payload);
 	for (uint32_t i = 0; i < group->hosts; i++) {
 		struct host *host = &model->hosts[i];
-		bool last = i + 1 == group->hosts;
+		bool victim = i == (group->victim ? group->victim : group->hosts - 1);
 
 		gamma_turns_init(&host->turns, group->hosts, group->window);
 		host->bytes = calloc(1, group->bytes + 1);
 		host->ring = calloc(group->slots, sizeof(*host->ring));
 		host->sent = calloc(group->turns, sizeof(*host->sent));
-		host->begins = last ? group->delay : 0;
-		host->ends = last && group->dies ? group->dies : GAMMA_NEVER;
+		host->early = calloc((size_t) group->turns * GAMMA_RELAY_FAN, sizeof(*host->early));
+		host->begins = victim ? group->delay : 0;
+		host->stops = victim && group->stopped ? group->stops : GAMMA_NEVER;
+		host->goes = host->stops == GAMMA_NEVER ? 0 : group->stops + group->stopped;
+		host->ends = victim && group->dies ? group->dies : GAMMA_NEVER;
 	}
 }
 
@@ -448,6 +604,8 @@ static void close_model(struct model *model)
 		free(model->hosts[i].bytes);
 		free(model->hosts[i].ring);
 		free(model->hosts[i].sent);
+		free(model->hosts[i].early);
+		free(model->hosts[i].queue);
 	}
 	free(model->hosts);
 	free(model->source);
@@ -456,19 +614,33 @@ static void close_model(struct model *model)
 	free(model->messages);
 }
 
-static uint64_t next_of(const struct model *model, uint32_t number)
+/* When something has to be done without any message. */
+static uint64_t deadline_of(const struct model *model, uint32_t number)
 {
 	const struct host *host = &model->hosts[number];
 	uint64_t next;
 
-	if (host->turn == model->group->turns || is_dead(model, host))
+	if (host->turn == model->group->turns)
 		return GAMMA_NEVER;
-	if (!host->open)
-		return host->begins;
+	if (!host->open || host->touched)
+		return 0;
 	if (root_of(model, host->turn) != number)
-		return gamma_max(host->begins, gamma_take_deadline(&host->take));
-	next = gamma_max(host->begins, gamma_stream_deadline(&host->stream));
-	return host->free_at > model->now ? gamma_min(next, host->free_at) : next;
+		return gamma_take_deadline(&host->take);
+	next = gamma_stream_deadline(&host->stream);
+	return host->free_at >= model->now ? gamma_min(next, host->free_at) : next;
+}
+
+static uint64_t next_of(const struct model *model, uint32_t number)
+{
+	const struct host *host = &model->hosts[number];
+	uint64_t able = gamma_max(host->begins, host->works_until), next;
+
+	if (is_dead(model, host))
+		return GAMMA_NEVER;
+	if (model->now >= host->stops)
+		able = gamma_max(able, host->goes);
+	next = host->queue_head < host->queue_end ? 0 : deadline_of(model, number);
+	return gamma_max(next, able);
 }
 
 static uint64_t next_time(const struct model *model)
@@ -512,11 +684,15 @@ static void step(struct model *model)
 		/* It may move while others are put behind it. */
 		struct message message = model->messages[model->message_head++];
 
-		take_message(model, &message);
+		put_into_queue(model, &message);
 	}
-	for (uint32_t i = 0; i < model->group->hosts; i++)
+	for (uint32_t i = 0; i < model->group->hosts; i++) {
+		look_into_queue(model, &model->hosts[i]);
+		if (!model->hosts[i].touched && next_of(model, i) > model->now)
+			continue;
 		while (!model->failed && run_host(model, i))
 			;
+	}
 }
 
 /* A dead host is found by its flow, so long after its end; then the group is over. */
@@ -588,5 +764,14 @@ void sim_group_random(struct sim *sim, uint64_t seed)
 	if (!draw(&model, 16))
 		group.filter = draw(&model, gamma_take_frames(group.bytes, group.payload) + 1);
 	group.silent = !draw(&model, 4);
+	if (!draw(&model, 4))
+		group.message_ns = draw(&model, 2000);
+	if (!draw(&model, 2))
+		group.victim = draw(&model, group.hosts);
+	if (!draw(&model, 8)) {
+		group.stops = draw(&model, 20) * SIM_MS;
+		group.stopped = draw(&model, 3000) * SIM_MS;
+	}
+	group.direct = !draw(&model, 8);
 	sim_group_run(sim, &group);
 }

@@ -24,8 +24,14 @@ struct sim_group {
 	uint32_t losers;      /* ... at the first so many receivers */
 	uint32_t filter;      /* the switch passes no multicast from that frame on; UINT32_MAX */
 	bool silent;          /* roots are of a release that does not say how many were sent */
-	uint64_t delay;       /* ns: the last host does nothing before */
-	uint64_t dies;        /* ns: the last host does nothing after; 0: it lives ... */
+	uint64_t message_ns;  /* that a host works for each message or frame that it sends, and for
+			       * each message that it gets */
+	bool direct;          /* all receivers report to the root itself */
+	uint32_t victim;      /* the host of the next four; 0: the last */
+	uint64_t delay;       /* ns: it does nothing before */
+	uint64_t stops;       /* ns: it does nothing then ... */
+	uint64_t stopped;     /* ... for so long */
+	uint64_t dies;        /* ns: it does nothing after; 0: it lives ... */
 	uint64_t found_after; /* ns: ... which the others know so much later, and all ends */
 };
 
@@ -33,7 +39,8 @@ struct sim_group_result {
 	uint64_t time;                 /* ns, until the last receiver has all */
 	uint64_t frames;               /* sent for the first time */
 	uint64_t again_one, again_all; /* repairs */
-	uint64_t asks, reports;        /* messages to the root */
+	uint64_t asks, reports;        /* messages, questions to the root */
+	uint64_t root_messages;        /* that the root of the first broadcast has got */
 	uint64_t reminders;            /* messages from it that say how many frames were sent */
 	uint64_t drops;                /* copies that found a ring full */
 	uint64_t kept;                 /* most frames that waited in a ring */

@@ -101,30 +101,75 @@ static void tail(struct sim *sim)
 			ms(results[0].time), ms(results[1].time), ms(silent.time));
 }
 
-/* Time and messages against the number of hosts. */
+/* Time and messages against the number of hosts, which work 1 us for each message. */
 static void hosts(struct sim *sim)
 {
 	static const uint32_t counts[] = {8, 64, 256, 1024};
-	struct sim_group_result results[4], lossy;
+	struct sim_group_result results[4], lossy, direct;
 	struct sim_group group;
 
 	for (unsigned i = 0; i < 4; i++) {
 		group = mebibyte(counts[i]);
+		group.message_ns = SIM_US;
 		results[i] = sim_group_run(sim, &group);
 		SIM_CHECK(sim, results[i].frames == 723, "%llu frames left",
 			  (unsigned long long) results[i].frames);
+		SIM_CHECK(sim, results[i].root_messages <= 8 * 46,
+			  "%llu messages came to the root of %u hosts",
+			  (unsigned long long) results[i].root_messages, counts[i]);
+		SIM_CHECK(sim, results[i].time <= results[0].time * 11 / 10,
+			  "%u hosts take %.2f ms, 8 hosts %.2f", counts[i], ms(results[i].time),
+			  ms(results[0].time));
 	}
-	SIM_CHECK(sim, results[3].time <= results[0].time * 11 / 10,
-		  "1,024 hosts take %.2f ms, 8 hosts %.2f", ms(results[3].time),
-		  ms(results[0].time));
-	group = mebibyte(64);
 	group.loss = 1000;
 	lossy = sim_group_run(sim, &group);
+	SIM_CHECK(sim, lossy.root_messages <= 8 * 46 + lossy.asks, "%llu messages came to the root",
+		  (unsigned long long) lossy.root_messages);
+	group = mebibyte(256);
+	group.message_ns = SIM_US;
+	group.direct = true;
+	direct = sim_group_run(sim, &group);
 	scenario_report("%.2f, %.2f, %.2f and %.2f ms for 8, 64, 256 and 1,024 hosts, %llu "
-			"reports each; with 0.1 %% loss at each of 64: %.2f ms",
+			"reports to the root; with 0.1 %% loss at each of 1,024 %.2f ms and %llu "
+			"messages; if all 256 report to the root %.2f ms and %llu",
 			ms(results[0].time), ms(results[1].time), ms(results[2].time),
-			ms(results[3].time), (unsigned long long) (results[3].reports / 1023),
-			ms(lossy.time));
+			ms(results[3].time), (unsigned long long) results[3].root_messages,
+			ms(lossy.time), (unsigned long long) lossy.root_messages, ms(direct.time),
+			(unsigned long long) direct.root_messages);
+}
+
+/* Host 1 reports for hosts 9 to 16, and for more behind these. */
+static void relay(struct sim *sim)
+{
+	struct sim_group group = mebibyte(64);
+	struct sim_group_result late, stopped, dead;
+
+	group.victim = 1;
+	group.delay = SIM_SEC;
+	late = sim_group_run(sim, &group);
+	group.delay = 0;
+	group.stops = 4 * SIM_MS;
+	group.stopped = 3 * SIM_SEC;
+	stopped = sim_group_run(sim, &group);
+	SIM_CHECK(sim, late.complete == 64 && stopped.complete == 64,
+		  "%u and %u hosts have ended the broadcast", late.complete, stopped.complete);
+	SIM_CHECK(sim,
+		  !late.again_one && !late.again_all && !stopped.again_one && !stopped.again_all,
+		  "frames were sent again");
+	SIM_CHECK(sim, late.kept <= group.window && stopped.kept <= group.window,
+		  "%llu and %llu frames waited", (unsigned long long) late.kept,
+		  (unsigned long long) stopped.kept);
+	SIM_CHECK(sim, stopped.time <= group.stops + group.stopped + 10 * SIM_MS, "it took %.2f ms",
+		  ms(stopped.time));
+	group.stopped = 0;
+	group.dies = 4 * SIM_MS;
+	group.found_after = 5 * SIM_SEC;
+	dead = sim_group_run(sim, &group);
+	SIM_CHECK(sim, !dead.complete, "%u hosts have ended a broadcast that one lacks",
+		  dead.complete);
+	scenario_report("late by 1 s %.2f ms, stopped for 3 s %.2f ms, no frame sent again; dead: "
+			"the root waits after %llu of 723 frames",
+			ms(late.time), ms(stopped.time), (unsigned long long) dead.frames);
 }
 
 /* Questions and repairs are messages on flows, which the switch passes. */
@@ -150,8 +195,8 @@ static void roots(struct sim *sim)
 	uint64_t kept = 0;
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		for (unsigned late = 0; late < 2; late++) {
-			struct sim_group group = mebibyte(8);
+		for (unsigned late = 0; late < 3; late++) {
+			struct sim_group group = mebibyte(late == 2 ? 24 : 8);
 			struct sim_group_result result;
 
 			group.bytes = sizes[i];
@@ -160,15 +205,16 @@ static void roots(struct sim *sim)
 			group.window = 112;
 			group.delay = late ? 100 * SIM_MS : 0;
 			result = sim_group_run(sim, &group);
-			SIM_CHECK(sim, result.complete == 8, "%u hosts have ended",
+			SIM_CHECK(sim, result.complete == group.hosts, "%u hosts have ended",
 				  result.complete);
 			SIM_CHECK(sim, !result.again_one && !result.again_all,
 				  "frames were sent again");
 			kept = gamma_max(kept, result.kept);
 		}
-	scenario_report("24 broadcasts from 8 roots in turn, one host late: of 128 slots %llu were "
-			"full, no frame was dropped",
-			(unsigned long long) kept);
+	scenario_report(
+		"24 broadcasts from 8 or 24 roots in turn, one host late: of 128 slots %llu were "
+		"full, no frame was dropped",
+		(unsigned long long) kept);
 }
 
 /* Until its flow finds it dead, and the group ends. */
@@ -222,9 +268,17 @@ const struct sim_scenario scenario_group_tail = {
 
 const struct sim_scenario scenario_group_hosts = {
 	"group-hosts",
-	"a broadcast of 1 MiB to 8, 64, 256 and 1,024 hosts takes the same time",
+	"a broadcast of 1 MiB to 8, 64, 256 and 1,024 hosts takes the same time, and the root as "
+	"many messages",
 	NULL,
 	hosts,
+};
+
+const struct sim_scenario scenario_group_relay = {
+	"group-relay",
+	"a host that reports for others is late, stopped for 3 s, or dies amid a broadcast",
+	NULL,
+	relay,
 };
 
 const struct sim_scenario scenario_group_filter = {
@@ -236,7 +290,7 @@ const struct sim_scenario scenario_group_filter = {
 
 const struct sim_scenario scenario_group_roots = {
 	"group-roots",
-	"broadcasts from 8 roots in turn to small rings, one host late: no ring is ever full",
+	"broadcasts from 8 and 24 roots in turn to small rings, one host late: none is ever full",
 	NULL,
 	roots,
 };

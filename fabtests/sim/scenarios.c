@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 extern const struct sim_scenario scenario_group_one_loss, scenario_group_all_lose_one,
-	scenario_group_late, scenario_group_hosts, scenario_group_filter, scenario_group_roots,
-	scenario_group_death, scenario_group_tail;
+	scenario_group_late, scenario_group_hosts, scenario_group_relay, scenario_group_filter,
+	scenario_group_roots, scenario_group_death, scenario_group_tail;
 extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_ping_pong,
 	scenario_one_way, scenario_batch, scenario_loss_cost, scenario_random_loss, scenario_incast,
 	scenario_stopped, scenario_computing, scenario_too_long, scenario_behind,
@@ -58,6 +58,7 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_group_all_lose_one,
 	&scenario_group_late,
 	&scenario_group_hosts,
+	&scenario_group_relay,
 	&scenario_group_filter,
 	&scenario_group_roots,
 	&scenario_group_death,

@@ -62,8 +62,38 @@ static void hold__sends_nothing_until_all_have_begun(void **state)
 	assert_true(gamma_stream_report(&stream, 0, 0));
 	assert_true(gamma_stream_report(&stream, 3, 0));
 	assert_int_equal(send_all(), 0);
-	assert_true(gamma_stream_ask(&stream, 2, &ask, 0)); /* who asks has begun */
+	/* It has begun, but those that it reports for may not have. */
+	assert_true(gamma_stream_ask(&stream, 2, &ask, 0));
+	assert_int_equal(send_all(), 0);
+	assert_true(gamma_stream_report(&stream, 2, 0));
 	assert_int_equal(send_all(), GAMMA_STREAM_WINDOW);
+	gamma_stream_fini(&stream);
+}
+
+static void relay__needs_no_report_of_its_own(void **state)
+{
+	struct gamma_stream_ask ask = ask_for(3, 1);
+	struct gamma_stream_repair repair;
+
+	(void) state;
+	open_stream(20, 3, 224);
+	gamma_stream_relay(&stream, 2);
+	gamma_stream_hold(&stream);
+	assert_true(gamma_stream_report(&stream, 0, 0));
+	assert_true(gamma_stream_report(&stream, 1, 0));
+	assert_int_equal(send_all(), 20);
+	assert_true(gamma_stream_lags(&stream, 1));
+	assert_false(gamma_stream_lags(&stream, 2));
+	/* But it asks for itself. */
+	ask.seen = 4;
+	assert_true(gamma_stream_ask(&stream, 2, &ask, 0));
+	assert_true(gamma_stream_next_repair(&stream, GAMMA_STREAM_GATHER_US * US, &repair));
+	assert_int_equal(repair.receiver, 2);
+	assert_int_equal(repair.frame, 3);
+	assert_true(gamma_stream_report(&stream, 0, 20));
+	assert_false(gamma_stream_is_stable(&stream));
+	assert_true(gamma_stream_report(&stream, 1, 20));
+	assert_true(gamma_stream_is_stable(&stream));
 	gamma_stream_fini(&stream);
 }
 
@@ -311,6 +341,57 @@ static void take__reports_now_and_then_and_at_the_end(void **state)
 	gamma_take_fini(&take);
 }
 
+/* With a report of 17 frames the next one is due at 32: receivers that report for others would add
+ * up what each holds back. */
+static void take__reports_where_multiples_are_passed(void **state)
+{
+	uint32_t taken;
+
+	(void) state;
+	open_take();
+	for (uint32_t i = 0; i < GAMMA_STREAM_REPORT + 1; i++)
+		give(i, 0);
+	assert_true(gamma_take_report(&take, &taken));
+	assert_int_equal(taken, GAMMA_STREAM_REPORT + 1);
+	for (uint32_t i = taken; i < 2 * GAMMA_STREAM_REPORT; i++) {
+		assert_false(gamma_take_report(&take, &taken));
+		give(i, 0);
+	}
+	assert_true(gamma_take_report(&take, &taken));
+	gamma_take_fini(&take);
+}
+
+static void take__reports_for_others(void **state)
+{
+	uint32_t taken;
+
+	(void) state;
+	open_take();
+	take.announces = true;
+	gamma_relay_init(&take.relay, 0, 3, FRAMES);
+	assert_false(gamma_take_report(&take, &taken));
+	assert_true(gamma_relay_report(&take.relay, 0, 0));
+	assert_false(gamma_take_report(&take, &taken));
+	assert_true(gamma_relay_report(&take.relay, 1, 0));
+	assert_true(gamma_take_report(&take, &taken)); /* all have begun */
+	assert_int_equal(taken, 0);
+	for (uint32_t i = 0; i < FRAMES; i++)
+		give(i, 0);
+	assert_true(gamma_take_is_complete(&take));
+	assert_int_equal(gamma_take_deadline(&take), GAMMA_NEVER);
+	assert_false(gamma_take_report(&take, &taken));
+	assert_true(gamma_relay_report(&take.relay, 0, FRAMES));
+	assert_true(gamma_relay_report(&take.relay, 1, 40));
+	assert_true(gamma_take_report(&take, &taken));
+	assert_int_equal(taken, 40);
+	assert_false(gamma_take_has_ended(&take));
+	assert_true(gamma_relay_report(&take.relay, 1, FRAMES));
+	assert_true(gamma_take_report(&take, &taken));
+	assert_int_equal(taken, FRAMES);
+	assert_true(gamma_take_has_ended(&take));
+	gamma_take_fini(&take);
+}
+
 static void ask__for_a_gap_that_is_old(void **state)
 {
 	struct gamma_stream_ask ask;
@@ -409,6 +490,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(window__is_filled_and_follows_the_slowest),
 		TEST(hold__sends_nothing_until_all_have_begun),
+		TEST(relay__needs_no_report_of_its_own),
 		TEST(window__never_exceeds_the_smallest_ring),
 		TEST(window__is_cut_once_if_several_miss),
 		TEST(report__beyond_what_was_sent_is_refused),
@@ -421,6 +503,8 @@ int main(void)
 		TEST(take__places_frames_in_any_order),
 		TEST(take__refuses_what_cannot_be_of_it),
 		TEST(take__reports_now_and_then_and_at_the_end),
+		TEST(take__reports_where_multiples_are_passed),
+		TEST(take__reports_for_others),
 		TEST(ask__for_a_gap_that_is_old),
 		TEST(report__of_nothing_when_it_announces),
 		TEST(ask__after_silence_for_all_and_ever_more_rarely),

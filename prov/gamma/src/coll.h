@@ -51,14 +51,14 @@ enum gamma_coll_type {
 	GAMMA_COLL_GROUP,    /* from place 0: where multicast goes */
 	GAMMA_COLL_READY,    /* to place 0: the socket is open, or why not */
 	GAMMA_COLL_SEEN,     /* to place 0: a test frame has come by multicast */
-	GAMMA_COLL_TAKEN,    /* to the root: frames that are here */
+	GAMMA_COLL_TAKEN,    /* towards the root: frames that are here and with those below */
 	GAMMA_COLL_ASK,      /* to the root: frames that are missing */
 	GAMMA_COLL_LOSSY,    /* to place 0: multicast loses too much. This and the next three:
 			      * struct gamma_coll_from */
 	GAMMA_COLL_HALT,     /* from place 0: begin no operation */
 	GAMMA_COLL_NEXT,     /* to place 0: the sender has not begun those from that number on */
 	GAMMA_COLL_FLOWS,    /* from place 0: those from that number on go without multicast */
-	GAMMA_COLL_SENT,     /* from the root: so many frames were sent */
+	GAMMA_COLL_SENT,     /* from the root, and passed on: so many frames were sent */
 };
 /* Instead of a type: a frame of a multicast that its receiver has asked for. */
 #define GAMMA_COLL_REPAIR (1u << 30)
@@ -87,13 +87,12 @@ struct gamma_coll_live {
 	uint32_t window;  /* frames */
 } __attribute__((packed));
 
-struct gamma_coll_taken {
+/* TAKEN and SENT. To a root, and from it, without the last field. */
+struct gamma_coll_count {
 	uint32_t frames;
+	uint32_t root; /* place */
 } __attribute__((packed));
-
-struct gamma_coll_sent {
-	uint32_t frames;
-} __attribute__((packed));
+#define GAMMA_COLL_COUNT_SHORT offsetof(struct gamma_coll_count, root)
 
 struct gamma_coll_ask {
 	uint32_t base, seen, bits[GAMMA_STREAM_ASK_WORDS];
@@ -140,6 +139,7 @@ struct gamma_coll_transfer {
 struct gamma_coll_cast {
 	struct gamma_list entry; /* in op->casts, until its step is done */
 	bool sends;              /* this member is the root */
+	bool step_ended;         /* here; it still reports for others */
 	uint32_t step;           /* of the schedule */
 	uint32_t root;           /* place */
 	union {
@@ -183,6 +183,12 @@ struct gamma_coll_fallback {
 	bool lossy;           /* this member's frames go to each leader in messages */
 };
 
+/* A report to this member, which has to pass it on, but has not begun with that root yet. */
+struct gamma_coll_report {
+	struct gamma_list entry; /* in group->early */
+	uint32_t number, root, child, frames;
+};
+
 /* What a root has said of an operation that is not called yet here. */
 struct gamma_coll_said {
 	uint32_t number, place, frames; /* frames 0: nothing */
@@ -210,6 +216,8 @@ struct gamma_coll_group {
 		uint32_t number, signature, place;
 	} check; /* the last CHECK of an operation that is not called yet here */
 	struct gamma_coll_said sent[GAMMA_COLL_HISTORY]; /* by number and place */
+	struct gamma_list early;                         /* struct gamma_coll_report ... */
+	uint32_t early_count;                            /* ... that came early */
 	/* multicast: coll_open.c */
 	struct gamma_plan_hosts hosts; /* leaders NULL: none */
 	uint32_t *indices;             /* by place, of a leader: among the leaders */
@@ -334,7 +342,7 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 void gamma_coll_cast_end(struct gamma_coll_op *op);
 void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
-/* A root says how many frames it has sent. */
+/* A root says how many frames it has sent, or another member passes that on. */
 void gamma_coll_cast_sent(struct gamma_coll_group *group, uint32_t place,
 			  const struct gamma_coll_control *control);
 /* Sends a frame of a group to all; what: its number, or TEST. */
@@ -347,6 +355,22 @@ void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t place, uint32_t
 			      uint32_t len);
 /* Takes frames, sends some, runs timers. */
 void gamma_coll_cast_progress(struct gamma_fi_ep *ep);
+
+/* ---- coll_relay.c ---- */
+/* Where this member, a leader, reports what it has of what `root` sends: a place. */
+uint32_t gamma_coll_relay_parent(const struct gamma_coll_group *group, uint32_t root);
+/* This member sends: others report for most. */
+void gamma_coll_relay_begin_stream(const struct gamma_coll_group *group, uint32_t root,
+				   struct gamma_stream *stream);
+/* This member takes: others may report to it, and may have done so. */
+void gamma_coll_relay_begin_take(struct gamma_coll_op *op, struct gamma_coll_cast *cast);
+void gamma_coll_relay_fini(struct gamma_coll_group *group);
+/* A report to this member, which is not the root. op, cast: that it is about; NULL: not begun. */
+void gamma_coll_relay_report(struct gamma_coll_group *group, struct gamma_coll_op *op,
+			     struct gamma_coll_cast *cast, uint32_t place, uint32_t number,
+			     const struct gamma_coll_count *count);
+/* The root has sent so many frames: those below this member have to know, too. */
+void gamma_coll_relay_remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint32_t sent);
 
 /* ---- coll_fallback.c ---- */
 /* Frames that this member has sent by multicast for the first time, and again. */
@@ -361,6 +385,8 @@ void gamma_coll_fallback_control(struct gamma_coll_group *group, uint32_t place,
 struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, uint32_t number);
 /* A step has ended: what waits for it may go on. */
 void gamma_coll_run_end_step(struct gamma_coll_op *op, uint32_t step);
+/* Something of it has ended: it may end itself. */
+void gamma_coll_run_look(struct gamma_coll_op *op);
 /* Sends a frame that a member has asked for. */
 void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
 				const void *bytes, uint32_t len);

@@ -59,12 +59,19 @@ static struct gamma_coll_said *said_by(struct gamma_coll_group *group, uint32_t 
 }
 
 /* The root may have said how many frames it has sent. */
-static void recall(const struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+static void recall(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
 {
 	const struct gamma_coll_said *said = said_by(op->group, op->number, cast->root);
 
 	if (gamma_unlikely(said->frames && said->number == op->number && said->place == cast->root))
-		gamma_take_remind(&cast->take, said->frames, gamma_now());
+		gamma_coll_relay_remind(op, cast, said->frames);
+}
+
+static void begin_stream(const struct gamma_coll_group *group, struct gamma_coll_cast *cast,
+			 uint32_t own)
+{
+	gamma_stream_excuse(&cast->stream, own);
+	gamma_coll_relay_begin_stream(group, cast->root, &cast->stream);
 }
 
 int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step)
@@ -85,14 +92,16 @@ int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *
 		ok = gamma_stream_init(&cast->stream, gamma_take_frames(step->len, group->payload),
 				       group->hosts.count, window);
 		if (ok)
-			gamma_stream_excuse(&cast->stream, own);
+			begin_stream(group, cast, own);
 		if (ok && cast->root < op->senders_wait)
 			hold(op, &cast->stream);
 	} else {
 		ok = gamma_take_init(&cast->take, step->to, step->len, group->payload, gamma_now());
 		cast->take.announces = cast->root < op->senders_wait;
-		if (ok)
+		if (ok) {
+			gamma_coll_relay_begin_take(op, cast);
 			recall(op, cast);
+		}
 	}
 	if (!ok) {
 		free(cast);
@@ -118,10 +127,19 @@ void gamma_coll_cast_end(struct gamma_coll_op *op)
 		free_cast(gamma_list_first(&op->casts, struct gamma_coll_cast, entry));
 }
 
+static void end_step(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+{
+	if (cast->step_ended)
+		return;
+	cast->step_ended = true;
+	gamma_coll_run_end_step(op, cast->step);
+}
+
 static void end_cast(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
 {
-	gamma_coll_run_end_step(op, cast->step);
+	end_step(op, cast);
 	free_cast(cast);
+	gamma_coll_run_look(op);
 }
 
 /* What the member at that place sends to all; NULL: nothing now. */
@@ -206,7 +224,7 @@ static void repair_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast
 static void remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
 {
 	const struct gamma_coll_group *group = op->group;
-	const struct gamma_coll_sent sent = {.frames = htonl(cast->stream.sent)};
+	const struct gamma_coll_count sent = {.frames = htonl(cast->stream.sent)};
 
 	if (gamma_likely(!gamma_stream_remind(&cast->stream, now)))
 		return;
@@ -214,7 +232,7 @@ static void remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint6
 		if (gamma_stream_lags(&cast->stream, i))
 			gamma_coll_run_send_control(
 				group->ep, group->members[group->leader_places[i]], group->id,
-				GAMMA_COLL_SENT, op->number, &sent, sizeof(sent));
+				GAMMA_COLL_SENT, op->number, &sent, GAMMA_COLL_COUNT_SHORT);
 }
 
 static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
@@ -244,13 +262,23 @@ static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, 
 
 /* ---- receiving ---- */
 
-static void tell_root(struct gamma_coll_op *op, const struct gamma_coll_cast *cast,
-		      enum gamma_coll_type type, const void *bytes, size_t len)
+static void tell(struct gamma_coll_op *op, uint32_t place, enum gamma_coll_type type,
+		 const void *bytes, size_t len)
 {
 	struct gamma_coll_group *group = op->group;
 
-	gamma_coll_run_send_control(group->ep, group->members[cast->root], group->id, type,
-				    op->number, bytes, len);
+	gamma_coll_run_send_control(group->ep, group->members[place], group->id, type, op->number,
+				    bytes, len);
+}
+
+static void report_taken(struct gamma_coll_op *op, const struct gamma_coll_cast *cast,
+			 uint32_t frames)
+{
+	const struct gamma_coll_count taken = {.frames = htonl(frames), .root = htonl(cast->root)};
+	uint32_t parent = gamma_coll_relay_parent(op->group, cast->root);
+
+	tell(op, parent, GAMMA_COLL_TAKEN, &taken,
+	     parent == cast->root ? GAMMA_COLL_COUNT_SHORT : sizeof(taken));
 }
 
 /* looked: at all frames that have come, so that others are missing. */
@@ -258,24 +286,23 @@ static void report_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast
 			  bool looked)
 {
 	struct gamma_take *take = &cast->take;
-	struct gamma_coll_taken taken;
 	struct gamma_stream_ask asked;
 	struct gamma_coll_ask ask;
 	uint32_t frames;
 
-	if (gamma_take_report(take, &frames)) {
-		taken.frames = htonl(frames);
-		tell_root(op, cast, GAMMA_COLL_TAKEN, &taken, sizeof(taken));
-	}
+	if (gamma_take_report(take, &frames))
+		report_taken(op, cast, frames);
 	if (looked && gamma_take_ask(take, now, &asked)) {
 		ask.base = htonl(asked.base);
 		ask.seen = htonl(asked.seen);
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
 			ask.bits[i] = htonl(asked.bits[i]);
 		stats_of(op->group)->multicast_asks += gamma_take_lost(take, &asked);
-		tell_root(op, cast, GAMMA_COLL_ASK, &ask, sizeof(ask));
+		tell(op, cast->root, GAMMA_COLL_ASK, &ask, sizeof(ask));
 	}
 	if (gamma_take_is_complete(take))
+		end_step(op, cast);
+	if (gamma_take_has_ended(take))
 		end_cast(op, cast);
 }
 
@@ -394,48 +421,86 @@ void gamma_coll_cast_repaired(struct gamma_coll_op *op, uint32_t place, uint32_t
 	gamma_coll_run_wake(op->group->ep);
 }
 
+/* Of TAKEN or SENT: whose frames it counts; NONE: it is malformed. other: what a short one means.
+ */
+static uint32_t root_of(const struct gamma_coll_group *group,
+			const struct gamma_coll_control *control, uint32_t other)
+{
+	const struct gamma_coll_count *count = (const void *) control->bytes;
+
+	if (control->len == GAMMA_COLL_COUNT_SHORT)
+		return other;
+	return control->len == sizeof(*count) && ntohl(count->root) < group->n
+		       ? ntohl(count->root)
+		       : GAMMA_COLL_NO_PLACE;
+}
+
 void gamma_coll_cast_sent(struct gamma_coll_group *group, uint32_t place,
 			  const struct gamma_coll_control *control)
 {
-	const struct gamma_coll_sent *sent = (const void *) control->bytes;
+	const struct gamma_coll_count *sent = (const void *) control->bytes;
 	struct gamma_coll_op *op = gamma_coll_run_find(group, control->number);
-	struct gamma_coll_cast *cast = op ? find_cast(op, place) : NULL;
+	uint32_t root = root_of(group, control, place);
+	struct gamma_coll_cast *cast;
 
-	if (control->len != sizeof(*sent))
+	if (root == GAMMA_COLL_NO_PLACE)
 		return;
+	cast = op ? find_cast(op, root) : NULL;
 	if (cast && !cast->sends)
-		gamma_take_remind(&cast->take, ntohl(sent->frames), gamma_now());
+		gamma_coll_relay_remind(op, cast, ntohl(sent->frames));
 	else
-		*said_by(group, control->number, place) = (struct gamma_coll_said){
-			.number = control->number, .place = place, .frames = ntohl(sent->frames)};
+		*said_by(group, control->number, root) = (struct gamma_coll_said){
+			.number = control->number, .place = root, .frames = ntohl(sent->frames)};
 }
 
 /* ---- the root hears ---- */
 
+static void take_ask(struct gamma_coll_group *group, struct gamma_stream *stream, uint32_t place,
+		     const struct gamma_coll_ask *ask)
+{
+	struct gamma_stream_ask asked = {.base = ntohl(ask->base), .seen = ntohl(ask->seen)};
+
+	for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
+		asked.bits[i] = ntohl(ask->bits[i]);
+	gamma_stream_ask(stream, group->indices[place], &asked, gamma_now());
+}
+
+static void take_taken(struct gamma_coll_group *group, struct gamma_coll_op *op, uint32_t place,
+		       const struct gamma_coll_control *control)
+{
+	const struct gamma_coll_count *taken = (const void *) control->bytes;
+	uint32_t root = root_of(group, control, group->place);
+	struct gamma_coll_cast *cast;
+
+	if (root == GAMMA_COLL_NO_PLACE || (op && op->error))
+		return;
+	cast = op ? find_cast(op, root) : NULL;
+	if (root != group->place) {
+		gamma_coll_relay_report(group, op, cast, place, control->number, taken);
+		return;
+	}
+	if (!taken->frames)
+		gamma_turns_announce(&group->turns, place, control->number);
+	if (cast && group->hosts.leaders[place] == place)
+		gamma_stream_report(&cast->stream, group->indices[place], ntohl(taken->frames));
+}
+
 void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control)
 {
-	const struct gamma_coll_taken *taken = (const void *) control->bytes;
-	const struct gamma_coll_ask *ask = (const void *) control->bytes;
 	struct gamma_coll_op *op = gamma_coll_run_find(group, control->number);
-	struct gamma_coll_cast *cast = op ? find_cast(op, group->place) : NULL;
-	struct gamma_stream_ask asked;
-	struct gamma_stream *stream;
+	struct gamma_coll_cast *cast;
 
-	if (control->type == GAMMA_COLL_TAKEN && control->len == sizeof(*taken) && !taken->frames)
-		gamma_turns_announce(&group->turns, place, control->number);
-	if (!cast || op->error || group->hosts.leaders[place] != place)
+	if (!group->hosts.leaders)
 		return;
-	stream = &cast->stream;
-	if (control->type == GAMMA_COLL_TAKEN && control->len == sizeof(*taken)) {
-		gamma_stream_report(stream, group->indices[place], ntohl(taken->frames));
-	} else if (control->type == GAMMA_COLL_ASK && control->len == sizeof(*ask)) {
-		asked.base = ntohl(ask->base);
-		asked.seen = ntohl(ask->seen);
-		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
-			asked.bits[i] = ntohl(ask->bits[i]);
-		gamma_stream_ask(stream, group->indices[place], &asked, gamma_now());
+	if (control->type == GAMMA_COLL_TAKEN) {
+		take_taken(group, op, place, control);
+		return;
 	}
+	cast = op && !op->error ? find_cast(op, group->place) : NULL;
+	if (cast && group->hosts.leaders[place] == place &&
+	    control->len == sizeof(struct gamma_coll_ask))
+		take_ask(group, &cast->stream, place, (const void *) control->bytes);
 }
 
 /* ---- progress ---- */

@@ -165,6 +165,7 @@ static void free_group(struct gamma_coll_group *group)
 	free(group->hosts.leaders);
 	free(group->indices);
 	free(group->leader_places);
+	gamma_coll_relay_fini(group);
 	gamma_turns_fini(&group->turns);
 	free(group->members);
 	free(group->places);
@@ -626,6 +627,7 @@ static struct gamma_coll_group *new_group(struct gamma_fi_ep *ep, void *context)
 	gamma_list_init(&group->cast_entry);
 	group->test_at = group->test_until = GAMMA_NEVER;
 	gamma_list_init(&group->ops);
+	gamma_list_init(&group->early);
 	gamma_list_init(&group->unexpected);
 	return group;
 }

@@ -56,6 +56,9 @@ int gamma_coll_open_init(struct gamma_coll_group *group)
 		group->indices[place] = group->hosts.count;
 		group->leader_places[group->hosts.count++] = place;
 	}
+	/* Earlier releases report to the root alone. */
+	if (group->hosts.count > GAMMA_RELAY_FAN + 1)
+		group->hosts_hash ^= GAMMA_RELAY_FAN;
 	return 0;
 }
 

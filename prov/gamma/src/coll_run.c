@@ -64,7 +64,7 @@ static struct gamma_coll *coll_of(const struct gamma_coll_op *op)
 	return op->group->ep->coll;
 }
 
-static void make_due(struct gamma_coll_op *op)
+void gamma_coll_run_look(struct gamma_coll_op *op)
 {
 	if (gamma_list_empty(&op->due_entry))
 		gamma_list_append(&coll_of(op)->due, &op->due_entry);
@@ -74,7 +74,7 @@ static void make_due(struct gamma_coll_op *op)
 void gamma_coll_run_end_step(struct gamma_coll_op *op, uint32_t step)
 {
 	gamma_schedule_done(&op->schedule, &op->schedule.steps[step]);
-	make_due(op);
+	gamma_coll_run_look(op);
 }
 
 /* The transfer has ended well or not: whatever waited for it may go on. */
@@ -85,7 +85,7 @@ static void end_transfer(struct gamma_coll_transfer *transfer)
 	if (!transfer->repair)
 		gamma_schedule_done(&op->schedule, &op->schedule.steps[transfer->step]);
 	put_transfer(coll_of(op), transfer);
-	make_due(op);
+	gamma_coll_run_look(op);
 }
 
 /* ---- the end of operations ---- */
@@ -642,7 +642,7 @@ static void run_op(struct gamma_coll_op *op)
 	gamma_list_remove(&op->due_entry);
 	if (op->error ? gamma_list_empty(&op->flying)
 		      : !op->group->error && gamma_schedule_has_ended(&op->schedule) &&
-				gamma_list_empty(&op->flying))
+				gamma_list_empty(&op->flying) && gamma_list_empty(&op->casts))
 		end_op(op);
 }
 
@@ -691,7 +691,7 @@ void gamma_coll_run_begin_held(struct gamma_coll_group *group)
 			return;
 		}
 		gamma_schedule_start(&op->schedule);
-		make_due(op);
+		gamma_coll_run_look(op);
 	}
 }
 
