@@ -2,8 +2,9 @@
 /*
  * What gamma-discover's files share: the command line (discover.c), questions and answers
  * (discover_ask.c), measurements and findings (discover_check.c), paths between other hosts
- * (discover_via.c), the results of several hosts (discover_merge.c), what a table of paths says
- * (discover_pairs.c), output (discover_print.c), and gamma.conf (discover_conf.c).
+ * (discover_via.c, discover_lanes.c, discover_rounds.c), the results of several hosts
+ * (discover_merge.c), what a table of paths says (discover_pairs.c), output (discover_print.c), and
+ * gamma.conf (discover_conf.c).
  */
 #ifndef GAMMA_DISCOVER_H
 #define GAMMA_DISCOVER_H
@@ -18,14 +19,13 @@
 #include "link/broker.h"
 #include "link/link.h"
 #include "nic/nic.h"
+#include "discover_rounds.h"
 #include "wire/wire.h"
 
 enum {
 	DISCOVER_NAME_LEN = 65,    /* bytes of a host's name with the final 0 */
 	DISCOVER_FINDINGS_MAX = 6, /* of a host */
 	DISCOVER_FINDING_LEN = 160,
-	DISCOVER_ALL_PAIRS = 64,    /* hosts; of more, some paths are measured: */
-	DISCOVER_RANDOM_PAIRS = 16, /* from each to the next and to so many by chance */
 };
 
 enum discover_passes {
@@ -130,11 +130,17 @@ const char *discover_name(const struct discover_host *host);
 void discover_ask_open(struct discover *discover);
 /* Asks all hosts, and those of gamma.conf, and takes their answers. */
 void discover_ask_all(struct discover *discover);
-/* Sends count questions of payload bytes to a host and measures. via NULL: by the direct way; else
- * by way of that host's gammad. */
+/* Sends count questions of payload bytes to a host and measures. */
 void discover_ask_trips(struct discover *discover, const struct discover_host *host,
-			const struct discover_host *via, uint32_t payload, unsigned count,
-			struct discover_trips *trips);
+			uint32_t payload, unsigned count, struct discover_trips *trips);
+/* Sends a question to a host by way of another's gammad, and tells its number. 0: sent. */
+int discover_ask_via(struct discover *discover, const struct discover_host *host,
+		     const struct discover_host *via, uint32_t payload, uint32_t *seq);
+/* The next answer: from whom, and to which question. False: none until then. */
+bool discover_ask_next(struct discover *discover, uint64_t until, uint8_t mac[GAMMA_MAC_LEN],
+		       uint32_t *seq);
+/* What the times of so many questions, 0 for those that were lost, come to; sorts them. */
+struct discover_trips discover_ask_sum(uint64_t *took, unsigned sent, unsigned lost);
 /* Whether the largest frames that both NICs carry pass. */
 void discover_ask_full(struct discover *discover, struct discover_host *host);
 
@@ -143,6 +149,9 @@ unsigned discover_check_hosts(struct discover *discover);
 /* discover_via.c: measures the paths between the other hosts, as far as their gammads pass
  * questions on, and notes what is wrong with them. */
 void discover_via_check(struct discover *discover);
+/* discover_lanes.c: measures these paths, several at a time, and adds them. */
+void discover_lanes_measure(struct discover *discover, struct discover_path *paths, size_t count,
+			    struct discover_pairs *pairs);
 /* The same, of what several hosts have printed; "-": of standard input. */
 unsigned discover_merge(struct discover *discover, char **files, int count);
 
@@ -153,11 +162,12 @@ void discover_pairs_check(struct discover_pairs *pairs);
 void discover_pairs_sum(const struct discover_pairs *pairs, size_t host,
 			struct discover_trips *trips);
 
-/* discover_check.c, for all: notes a finding; whether so many lost frames are too many, so many
- * bad paths are nearly all; whether it is slower than the median; notes what is set up otherwise
- * than on most hosts. */
+/* discover_check.c, for all: notes a finding; what chance begins with at a host; whether so many
+ * lost frames are too many, so many bad paths are nearly all; whether it is slower than the median;
+ * notes what is set up otherwise than on most hosts. */
 void discover_check_note(struct discover_host *host, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+unsigned discover_check_seed(const uint8_t mac[GAMMA_MAC_LEN]);
 bool discover_check_loses(unsigned lost);
 bool discover_check_is_common(unsigned bad, unsigned all);
 bool discover_check_is_slower(uint64_t time, uint64_t median);

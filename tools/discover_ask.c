@@ -32,7 +32,6 @@ enum {
 	FULL_WAIT_MS = 100, /* for the answer to each */
 	TRIPS_MAX = 4096,   /* questions of one measurement */
 	LATE_LIMIT = 50,    /* unanswered ones after which a measurement ends */
-	VIA_PAUSE_US = 500, /* between questions by way of a host, which passes 4,000/s on */
 };
 
 #define SHOW_NS (500 * GAMMA_NS_PER_MS) /* between two looks at a line of progress */
@@ -135,14 +134,8 @@ static int ask(struct discover *discover, const uint8_t *mac, uint8_t op, uint32
 	return ask_about(discover, mac, op, payload, NULL);
 }
 
-/* A question to a host, by the direct way or by way of another. */
-static int ask_host(struct discover *discover, const struct discover_host *host,
-		    const struct discover_host *via, uint32_t payload)
+static int ask_host(struct discover *discover, const struct discover_host *host, uint32_t payload)
 {
-	if (via)
-		return ask_about(discover, via->mac, GAMMA_LOOKUP_HOST_VIA,
-				 (uint32_t) gamma_max(payload, sizeof(struct gamma_host)),
-				 host->mac);
 	return ask(discover, host->mac, host->gammad ? GAMMA_LOOKUP_HOST_ASK : GAMMA_LOOKUP_ASK,
 		   payload);
 }
@@ -366,19 +359,22 @@ static void take_trips(struct discover *discover, const struct discover_host *fr
 	}
 }
 
-/* What a gammad is to pass on is sent no faster than it does so. */
-static void pause_until(uint64_t until)
+struct discover_trips discover_ask_sum(uint64_t *took, unsigned sent, unsigned lost)
 {
-	while (gamma_now() < until && !discover_interrupted)
-		sched_yield();
+	struct discover_trips trips = {.sent = sent, .lost = lost};
+
+	qsort(took, sent, sizeof(*took), by_time);
+	if (lost < sent) {
+		trips.quick = took[lost + (sent - lost) / 10];
+		trips.median = took[lost + (sent - lost) / 2];
+	}
+	return trips;
 }
 
 void discover_ask_trips(struct discover *discover, const struct discover_host *host,
-			const struct discover_host *via, uint32_t payload, unsigned count,
-			struct discover_trips *result)
+			uint32_t payload, unsigned count, struct discover_trips *result)
 {
 	struct trips *trips = calloc(1, sizeof(*trips));
-	const struct discover_host *from = via ? via : host;
 
 	if (!trips)
 		discover_fail("out of memory");
@@ -389,21 +385,35 @@ void discover_ask_trips(struct discover *discover, const struct discover_host *h
 		trips->began[i] = gamma_now();
 		trips->sent++;
 		/* What the link does not take is lost, too. */
-		if (!ask_host(discover, host, via, payload))
-			take_trips(discover, from, trips,
+		if (!ask_host(discover, host, payload))
+			take_trips(discover, host, trips,
 				   trips->began[i] + TRIP_WAIT_MS * GAMMA_NS_PER_MS, false);
-		if (via)
-			pause_until(trips->began[i] + VIA_PAUSE_US * GAMMA_NS_PER_US);
 	}
-	take_trips(discover, from, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
-	qsort(trips->took, trips->sent, sizeof(trips->took[0]), by_time);
-	*result =
-		(struct discover_trips){.sent = trips->sent, .lost = trips->sent - trips->answered};
-	if (trips->answered) {
-		result->quick = trips->took[result->lost + trips->answered / 10];
-		result->median = trips->took[result->lost + trips->answered / 2];
-	}
+	take_trips(discover, host, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
+	*result = discover_ask_sum(trips->took, trips->sent, trips->sent - trips->answered);
 	free(trips);
+}
+
+int discover_ask_via(struct discover *discover, const struct discover_host *host,
+		     const struct discover_host *via, uint32_t payload, uint32_t *seq)
+{
+	int ret = ask_about(discover, via->mac, GAMMA_LOOKUP_HOST_VIA,
+			    (uint32_t) gamma_max(payload, sizeof(struct gamma_host)), host->mac);
+
+	*seq = discover->seq;
+	return ret;
+}
+
+bool discover_ask_next(struct discover *discover, uint64_t until, uint8_t mac[GAMMA_MAC_LEN],
+		       uint32_t *seq)
+{
+	struct answer answer;
+
+	if (!next_answer(discover, until, &answer))
+		return false;
+	memcpy(mac, answer.mac, GAMMA_MAC_LEN);
+	*seq = answer.seq;
+	return true;
 }
 
 void discover_ask_full(struct discover *discover, struct discover_host *host)
@@ -416,7 +426,7 @@ void discover_ask_full(struct discover *discover, struct discover_host *host)
 		return;
 	host->full = DISCOVER_FAILS;
 	for (int try = 0; try < FULL_TRIES && !discover_interrupted; try++) {
-		if (ask_host(discover, host, NULL, host->full_mtu - GAMMA_HEADER_LEN))
+		if (ask_host(discover, host, host->full_mtu - GAMMA_HEADER_LEN))
 			continue;
 		while (next_answer(discover, gamma_now() + FULL_WAIT_MS * GAMMA_NS_PER_MS,
 				   &answer)) {

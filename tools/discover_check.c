@@ -35,6 +35,12 @@ void discover_check_note(struct discover_host *host, const char *fmt, ...)
 	va_end(args);
 }
 
+/* The same host chooses the same others. */
+unsigned discover_check_seed(const uint8_t mac[GAMMA_MAC_LEN])
+{
+	return mac[5] | (unsigned) mac[4] << 8;
+}
+
 /* ---- measure ---- */
 
 static bool is_reached(const struct discover_host *host)
@@ -46,39 +52,35 @@ static void measure(struct discover *discover, struct discover_host *host)
 {
 	gamma_live_line_show("this host to %-24.24s %6zu of %zu", discover_name(host),
 			     (size_t) (host - discover->hosts) + 1, discover->count);
-	discover_ask_trips(discover, host, NULL, 0, SMALL_QUESTIONS, &host->small);
+	discover_ask_trips(discover, host, 0, SMALL_QUESTIONS, &host->small);
 	if (host->full == DISCOVER_PASSES)
-		discover_ask_trips(discover, host, NULL, host->full_mtu - GAMMA_HEADER_LEN,
+		discover_ask_trips(discover, host, host->full_mtu - GAMMA_HEADER_LEN,
 				   LARGE_QUESTIONS, &host->large);
 	discover->own_count++;
 }
 
-/* Each host, started there, measures the next one in the table and some by chance: together they
- * cover the network. The same host chooses the same others. */
-static void measure_some(struct discover *discover)
-{
-	unsigned seed = discover->nic->mac[5] | (unsigned) discover->nic->mac[4] << 8;
-	size_t own = 0, at;
-
-	for (size_t i = 0; i < discover->count; i++)
-		if (discover->hosts[i].self)
-			own = i;
-	for (unsigned i = 0; i <= DISCOVER_RANDOM_PAIRS && !discover_interrupted; i++) {
-		at = i ? (size_t) rand_r(&seed) % discover->count : (own + 1) % discover->count;
-		if (is_reached(&discover->hosts[at]) && !discover->hosts[at].small.sent)
-			measure(discover, &discover->hosts[at]);
-	}
-}
-
+/* Each host that is started there measures all others, or of many some: together they cover the
+ * network. */
 static void measure_all(struct discover *discover)
 {
-	if (discover->count > DISCOVER_ALL_PAIRS) {
-		measure_some(discover);
-		return;
+	bool *reached = calloc(discover->count + 1, sizeof(*reached));
+	bool *chosen = calloc(discover->count + 1, sizeof(*chosen));
+	size_t own = 0;
+
+	if (!reached || !chosen)
+		discover_fail("out of memory");
+	for (size_t i = 0; i < discover->count; i++) {
+		reached[i] = is_reached(&discover->hosts[i]);
+		if (discover->hosts[i].self)
+			own = i;
 	}
+	discover_rounds_choose(reached, discover->count, own,
+			       discover_check_seed(discover->nic->mac), chosen);
 	for (size_t i = 0; i < discover->count && !discover_interrupted; i++)
-		if (is_reached(&discover->hosts[i]))
+		if (chosen[i])
 			measure(discover, &discover->hosts[i]);
+	free(reached);
+	free(chosen);
 }
 
 /* ---- loss ---- */
@@ -315,7 +317,8 @@ static void add_silent(struct discover *discover)
 		found = discover->count;
 		snprintf(host->conf_name, sizeof(host->conf_name), "%s", listed[i].name);
 		discover_check_note(
-			host, "does not answer: it is down, without gammad, or the MAC is wrong");
+			host, "does not answer: it is down, has no gammad or another EtherType, "
+			      "or the MAC is wrong");
 	}
 }
 

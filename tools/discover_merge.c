@@ -205,8 +205,9 @@ static void check_silent(struct discover *discover)
 		struct discover_host *host = &discover->hosts[i];
 
 		if (!host->reported && !host->gammad && !host->endpoint)
-			discover_check_note(host, "answers nobody: it is down, without gammad, or "
-						  "the MAC is wrong");
+			discover_check_note(host,
+					    "answers nobody: it is down, has no gammad or another "
+					    "EtherType, or the MAC is wrong");
 		else if (!host->reported)
 			discover_check_note(host,
 					    "has measured nothing: gamma-discover --check did "
