@@ -153,14 +153,22 @@ void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
 	flow->rails->rail[sent->rail].in_flight--;
 }
 
-/* Something has come back by it, or because of what left by it: it works. */
+static bool has_smaller_mtu(const struct gamma_rail *rail)
+{
+	return rail->mtu < rail->most && rail->mtu_tries < GAMMA_RAIL_MTU_TRIES;
+}
+
+/* Something has come back by it, or because of what left by it: it works. Whether it passes larger
+ * frames only the answer to such a probe tells. */
 static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
+	bool asks_for_more = gamma_rails_is_usable(flow->rails, r) && r && has_smaller_mtu(rail);
 
 	rail->since = gamma_max(rail->since, heard);
 	rail->unanswered = rail->overtaken = 0;
-	rail->probing = rail->wanted = false;
+	rail->probing &= asks_for_more;
+	rail->wanted &= asks_for_more;
 	rail->held_up = 0;
 	flow->rails->arrived++;
 }
@@ -232,18 +240,13 @@ void gamma_rails_want_probes(struct gamma_flow *flow)
 			gamma_rails_want_probe(flow, r);
 }
 
-static bool has_smaller_mtu(const struct gamma_rail *rail)
-{
-	return rail->mtu < rail->most && rail->mtu_tries < GAMMA_RAIL_MTU_TRIES;
-}
-
 static uint32_t safe_size(const struct gamma_rail *rail)
 {
 	return (uint32_t) gamma_min(rail->most, GAMMA_SAFE_MTU);
 }
 
-/* One that is not used shows by its answer that it passes frames of that size: first, and every
- * other time, as large as both NICs allow. */
+/* One that is not used shows by its answer that it passes frames of that size: two of three times as
+ * large as both NICs allow, since the first answer may come late, and then still counts. */
 uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
 {
 	const struct gamma_rail *it = &flow->rails->rail[rail];
@@ -252,7 +255,7 @@ uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
 		return 0;
 	if (it->state == GAMMA_RAIL_USABLE)
 		return has_smaller_mtu(it) ? it->most : 0;
-	return it->unanswered % 2 ? safe_size(it) : it->most;
+	return it->unanswered % 3 == 2 ? safe_size(it) : it->most;
 }
 
 /* The number stays while the size does: a late answer is one, too. */
@@ -381,7 +384,7 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
 	struct gamma_loss_of_rail *loss = gamma_rails_loss(flow, r);
 	struct gamma_rail *rail = &flow->rails->rail[r];
-	bool once = !rail->unanswered;
+	bool once = !rail->unanswered && rail->probe_last == rail->probe_first;
 
 	if (once || !rail->probe_rtt)
 		rail->probe_rtt = now - rail->probe_first;
@@ -529,9 +532,13 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
 
-	/* Of a rail that is used, silence about a larger frame says nothing but that. */
+	/* Of a rail that is used, silence about a larger frame says nothing but that; and not even
+	 * that of a peer that computes. */
 	if (gamma_rails_is_usable(flow->rails, r) && rail->probe_size > rail->mtu) {
-		rail->mtu_tries++;
+		if (flow->loss.heard > rail->probe_last)
+			rail->mtu_tries++;
+		else
+			rail->unanswered++;
 		gamma_rails_want_probe(flow, r);
 		rail->look = now + silence(flow, r);
 		return;
@@ -585,6 +592,8 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		rail->look = now + silence(flow, r);
 	else if (rail->probing && !rail->held_up)
 		probe_again(flow, r, now);
+	else if (used && r && has_smaller_mtu(rail))
+		gamma_rails_want_probe(flow, r); /* a rail that is busy is not quiet for long */
 	else if (used && now < quiet)
 		rail->look = quiet;
 	else if (used && other_is_usable(flow->rails, r))

@@ -737,6 +737,38 @@ static void mtu__of_the_own_second_nic_is_lowered(void **state)
 
 /* ---- aliases ---- */
 
+/* One that began with 1,500 bytes, as its first probes were answered late. */
+static void mtu__larger_is_found_in_the_midst_of_a_stream(void **state)
+{
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	rail(0, 1)->mtu = 1500;
+	send_long(2);
+	net_run(net, 2 * MS);
+	assert_true(rail(0, 1)->in_flight > 0);
+	assert_int_equal(rail(0, 1)->mtu, 9000);
+	net_finish(net, SEC);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
+}
+
+/* The first probe is lost, as the peer has not begun to look at that rail. */
+static void mtu__large_is_asked_for_twice_before_small(void **state)
+{
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	net->nodes[1].broken[1] = true;
+	net_exchange(net);
+	while (!rail(0, 1)->probe_first)
+		net_run(net, 100 * US);
+	net->nodes[1].broken[1] = false;
+	while (rail(0, 1)->state != GAMMA_RAIL_USABLE)
+		net_run(net, 100 * US);
+	assert_int_equal(rail(0, 1)->mtu, 9000);
+}
+
 static void alias__ends_with_its_flow(void **state)
 {
 	const struct gamma_flow *flow = net_flow(net, 1, 0);
@@ -793,6 +825,8 @@ int main(void)
 		UDP_TEST(udp__is_looked_at_while_frames_are_expected),
 		RAILS_TEST(reset__answers_the_probe_of_a_rail),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
+		RAILS_TEST(mtu__larger_is_found_in_the_midst_of_a_stream),
+		RAILS_TEST(mtu__large_is_asked_for_twice_before_small),
 		RAILS_TEST(alias__ends_with_its_flow),
 	};
 
