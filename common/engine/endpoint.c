@@ -107,6 +107,10 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	gamma_message_local_init(&endpoint->messages, &addr, attr.tenant, &attr.limits,
 				 gamma_links_least_slots(endpoint));
 	gamma_links_begin(endpoint, &attr);
+	if (!attr.more_count && endpoint->rails[1].link) {
+		endpoint->local.limits.rail_mtu = endpoint->packet->mtu;
+		endpoint->local.use_udp = gamma_links_use_udp;
+	}
 	endpoint->train = gamma_links_train(endpoint);
 	endpoint->local.ethertype = attr.ethertype;
 	endpoint->local.random = random;
@@ -396,9 +400,11 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 	unsigned count = 0;
 
 	fds[count++] = endpoint->shm->link.fd;
-	for (uint8_t r = 0; r < endpoint->local.rail_count || !r; r++) {
+	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
 		const struct gamma_link *link = gamma_links_of_rail(endpoint, r);
 
+		if (!link)
+			continue;
 		fds[count++] = link->fd;
 		if (link->connected_fd >= 0)
 			fds[count++] = link->connected_fd;

@@ -44,6 +44,9 @@ struct gamma_endpoint_attr {
 	 * may be the first one again, over UDP. */
 	struct gamma_endpoint_nic more[GAMMA_RAILS_MAX - 1];
 	unsigned more_count;
+	/* The only NIC again, over UDP, for long messages to peers that have the same: opened if it
+	 * can be, and used once there are such. An MTU of 0: none. */
+	struct gamma_endpoint_nic beside;
 	uint8_t prefix; /* of UDP: bits of the IP address that name the subnet */
 	uint16_t port;  /* host order; 0: a random free one */
 	bool claimed;   /* the caller has claimed the port, and the endpoint takes over port_fd */

@@ -36,6 +36,21 @@ void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpo
 				attr->more[i].udp);
 }
 
+bool gamma_links_use_udp(struct gamma_local *local)
+{
+	struct gamma_endpoint *endpoint = gamma_container_of(local, struct gamma_endpoint, local);
+	struct gamma_link *udp = endpoint->rails[1].link;
+
+	if (!udp || local->rail_count > 1)
+		return udp;
+	if (gamma_aliases_init(endpoint))
+		return false;
+	gamma_links_add(endpoint, endpoint->packet, local->addr.mac, false);
+	gamma_links_add(endpoint, udp, endpoint->udp_mac, true);
+	endpoint->train = gamma_links_train(endpoint);
+	return true;
+}
+
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link)
 {
 	return link ? (uint32_t) gamma_min(slots, link->slots) : slots;
@@ -141,13 +156,29 @@ unsigned gamma_links_train(const struct gamma_endpoint *endpoint)
 	return train;
 }
 
+bool gamma_links_brings_trains(const struct gamma_endpoint *endpoint)
+{
+	if (endpoint->packet->train)
+		return true;
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
+		if (gamma_local_rail_is_udp(&endpoint->local, r) &&
+		    endpoint->rails[r].idle < GAMMA_LINKS_IDLE - GAMMA_LINKS_EXPECT)
+			return true;
+	return false;
+}
+
 /* What wakes the caller is looked at in the next poll. */
 bool gamma_links_arm(struct gamma_endpoint *endpoint)
 {
 	bool any = false;
 
-	for (unsigned r = 1; r < endpoint->local.rail_count; r++)
-		any |= endpoint->rails[r].link->ops->arm(endpoint->rails[r].link);
+	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++)
+		if (endpoint->rails[r].link &&
+		    endpoint->rails[r].link->ops->arm(endpoint->rails[r].link))
+			any = true;
+	/* A datagram to one that is not used yet: it would wake the caller again and again. */
+	if (any && !endpoint->local.rail_count)
+		gamma_links_use_udp(&endpoint->local);
 	look_soon(endpoint, 1);
 	return any;
 }

@@ -11,6 +11,7 @@
 struct gamma_endpoint;
 struct gamma_endpoint_attr;
 struct gamma_link;
+struct gamma_local;
 
 /* Of a rail but the first, whose link is endpoint->packet. */
 struct gamma_rail_link {
@@ -39,6 +40,9 @@ void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN], bool udp);
 /* All of them, in order; their links are open. Nothing if the endpoint has one NIC. */
 void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr);
+/* The link over UDP that the endpoint has opened unasked (open.c) is its second rail from now on.
+ * False: there is none, or no memory. For gamma_local. */
+bool gamma_links_use_udp(struct gamma_local *local);
 /* Credit is for the smallest ring, so that frames may come by any rail: slots, or those of this
  * link's if it has fewer; NULL: none. */
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link);
@@ -60,6 +64,8 @@ void gamma_links_looked(struct gamma_endpoint *endpoint, uint8_t rail, unsigned 
 void gamma_links_expect(struct gamma_endpoint *endpoint);
 /* Full frames in the longest train of any link; 0: none has trains. */
 unsigned gamma_links_train(const struct gamma_endpoint *endpoint);
+/* Whether frames have come in trains lately. */
+bool gamma_links_brings_trains(const struct gamma_endpoint *endpoint);
 /* Before sleeping: true if another one has a frame already. */
 bool gamma_links_arm(struct gamma_endpoint *endpoint);
 /* The shortest round trip to a peer by that rail, ns; 0: none was measured. */

@@ -76,7 +76,7 @@ static int open_raw(const struct gamma_endpoint_attr *attr, struct gamma_stats *
 }
 
 /* The UDP port is the frames' port; another program may have it. */
-static int open_udp(const struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
+static int open_udp(const struct gamma_endpoint_attr *attr, bool beside, struct gamma_stats *stats,
 		    struct gamma_link **link)
 {
 	const uint8_t *ipv4 = gamma_pseudo_mac_ipv4(attr->mac);
@@ -87,7 +87,8 @@ static int open_udp(const struct gamma_endpoint_attr *attr, struct gamma_stats *
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ifindex = attr->ifindex,
 		.ethertype = attr->ethertype,
-		.alone = attr->more_count > 0,
+		.alone = attr->more_count > 0 || beside,
+		.beside = beside,
 	};
 
 	if (ipv4)
@@ -100,7 +101,7 @@ static int open_udp(const struct gamma_endpoint_attr *attr, struct gamma_stats *
 static int open_network(const struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
 			struct gamma_link **link)
 {
-	return attr->link == GAMMA_LINK_UDP ? open_udp(attr, stats, link)
+	return attr->link == GAMMA_LINK_UDP ? open_udp(attr, false, stats, link)
 					    : open_raw(attr, stats, link);
 }
 
@@ -230,10 +231,41 @@ static int open_rail(struct gamma_endpoint *endpoint, const struct gamma_endpoin
 	rail->port_fd = gamma_port_claim(own.mac, &own.port);
 	if (rail->port_fd < 0)
 		return rail->port_fd;
-	ret = open_network(&own, &endpoint->local.stats, &rail->link);
+	ret = nic->udp ? open_udp(&own, true, &endpoint->local.stats, &rail->link)
+		       : open_network(&own, &endpoint->local.stats, &rail->link);
 	if (ret)
 		close(rail->port_fd);
 	return ret;
+}
+
+/* Unasked: what keeps it from being opened is no fault, and the port may be someone's. Its buffer
+ * must hold all that peers have credit for. */
+static void open_beside(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
+{
+	struct gamma_rail_link *rail = &endpoint->rails[1];
+	struct gamma_endpoint_attr own = *attr;
+	int ret;
+
+	if (!attr->beside.mtu || attr->more_count || attr->datagram ||
+	    attr->link != GAMMA_LINK_PACKET)
+		return;
+	own.ifindex = attr->beside.ifindex;
+	own.mtu = attr->beside.mtu;
+	memcpy(own.mac, attr->beside.mac, GAMMA_MAC_LEN);
+	ret = open_udp(&own, true, &endpoint->local.stats, &rail->link);
+	if (ret) {
+		gamma_info("port %u has no UDP beside it (%s): long messages are slower", own.port,
+			   strerror(-ret));
+		return;
+	}
+	rail->port_fd = -1;
+	memcpy(endpoint->udp_mac, own.mac, GAMMA_MAC_LEN);
+	if (rail->link->slots >= endpoint->packet->slots)
+		return;
+	gamma_info("long messages are slower: a UDP socket's buffer holds %u frames, the receive "
+		   "ring %u; raise net.core.rmem_max (sysctl -w net.core.rmem_max=4194304)",
+		   rail->link->slots, endpoint->packet->slots);
+	gamma_links_close(endpoint);
 }
 
 static int open_all(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
@@ -242,6 +274,8 @@ static int open_all(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr 
 
 	for (unsigned i = 0; !ret && i < attr->more_count; i++)
 		ret = open_rail(endpoint, attr, &attr->more[i], &endpoint->rails[1 + i]);
+	if (!ret)
+		open_beside(endpoint, attr);
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 #include "engine/output.h"
 #include "engine/peers.h"
 #include "engine/shm_path.h"
+#include "flow/rails_choice.h"
 #include "flow/transmit.h"
 #include "message/copies.h"
 
@@ -22,12 +23,14 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 	}
 }
 
-/* Frames of one flow before the next one's turn: as many as leave with one call. */
-static unsigned turn_of(const struct gamma_endpoint *endpoint)
+/* Full frames of this flow that leave in one call; 0: they leave singly. */
+static unsigned train_of(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
 {
-	const unsigned train = endpoint->train;
+	bool expected;
 
-	return gamma_likely(!train) ? GAMMA_FLOW_TURN : train;
+	if (gamma_likely(!endpoint->train) || endpoint->packet->train)
+		return endpoint->train;
+	return flow->rails && gamma_rails_choice_has_trains(flow, &expected) ? endpoint->train : 0;
 }
 
 /* Frames that fit in a burst: whole trains. */
@@ -42,7 +45,9 @@ static unsigned burst_size(const struct gamma_endpoint *endpoint)
 static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *flow, uint64_t now,
 			   unsigned most, unsigned *count)
 {
-	const unsigned turns = turn_of(endpoint);
+	const unsigned train = train_of(endpoint, flow);
+	/* Before the next flow's turn. */
+	const unsigned turns = gamma_likely(!train) ? GAMMA_FLOW_TURN : train;
 
 	for (unsigned turn = 0; turn < turns && *count < most; turn++) {
 		if (!gamma_transmit_poll(flow, now, &endpoint->burst[*count]))
@@ -52,7 +57,7 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 			return true;
 		/* In a train the few frames that a bounded flow may send cost little more than one.
 		 */
-		if (gamma_unlikely(flow->tx.bounded) && !endpoint->train)
+		if (gamma_unlikely(flow->tx.bounded) && !train)
 			break;
 	}
 	/* Its turn is over: it goes behind the others. */
@@ -338,7 +343,7 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
-	const unsigned train = endpoint->train;
+	const unsigned train = endpoint->packet->train;
 
 	if (gamma_unlikely(train))
 		return (GAMMA_SEND_BUDGET + train - 1) / train * train;

@@ -287,7 +287,8 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	if (!endpoint->lending.lent && gamma_engine_progress_network_waits(endpoint)) {
 		endpoint->messages.arriving_bytes = 0;
 		taken = receive_network(endpoint, &now);
-		if (gamma_unlikely(endpoint->messages.arriving_bytes) && !endpoint->train)
+		if (gamma_unlikely(endpoint->messages.arriving_bytes) &&
+		    !gamma_links_brings_trains(endpoint))
 			gamma_rx_moderation_plan(&endpoint->moderation, &endpoint->messages, taken,
 						 now);
 	}

@@ -26,8 +26,10 @@ static inline bool gamma_engine_progress_network_waits(struct gamma_endpoint *en
 			return false;
 		endpoint->moderation.until = 0;
 	}
-	return !gamma_link_is_quiet(endpoint->packet) ||
-	       (gamma_unlikely(endpoint->local.rail_count > 1) && gamma_links_wait(endpoint));
+	/* First: that there are always raw frames must not keep others waiting. */
+	if (gamma_unlikely(endpoint->local.rail_count > 1) && gamma_links_wait(endpoint))
+		return true;
+	return !gamma_link_is_quiet(endpoint->packet);
 }
 
 /* A whole progress call. look_shm: shared memory may have something new. True: the caller should

@@ -80,11 +80,12 @@ struct gamma_endpoint {
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
 	struct gamma_rail_link rails[GAMMA_RAILS_MAX]; /* but the first: `packet` */
 	uint8_t rails_removed;                         /* bits: their NICs are no more */
-	uint64_t nics_at;                              /* ns: when to look for them again */
-	struct gamma_alias **aliases;                  /* NULL: one rail */
-	int64_t clock_offset; /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	uint64_t clock_read;  /* ns: when that was read */
-	uint64_t house_at;    /* ns: no housekeeping before this */
+	uint8_t udp_mac[GAMMA_MAC_LEN]; /* of a link over UDP opened unasked: its pseudo address */
+	uint64_t nics_at;               /* ns: when to look for them again */
+	struct gamma_alias **aliases;   /* NULL: one rail */
+	int64_t clock_offset;           /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	uint64_t clock_read;            /* ns: when that was read */
+	uint64_t house_at;              /* ns: no housekeeping before this */
 	pid_t owner;
 	uint64_t linger; /* ns */
 	struct gamma_budget budget;

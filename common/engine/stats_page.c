@@ -28,18 +28,23 @@ static enum gamma_stats_path link_of(const struct gamma_endpoint *endpoint,
 	return attr->link == GAMMA_LINK_XDP ? GAMMA_STATS_XDP : GAMMA_STATS_RAW;
 }
 
+static void name_rail(struct gamma_stats_rail *rail, const char *name, bool udp)
+{
+	const char *suffix = udp ? "-udp" : "";
+	size_t room = sizeof(rail->nic) - 1 - strlen(suffix);
+
+	snprintf(rail->nic, sizeof(rail->nic), "%.*s%s", (int) room, name ? name : "", suffix);
+}
+
+/* The second one may be used later. */
 static void name_rails(struct gamma_stats_page *page, const struct gamma_endpoint_attr *attr)
 {
 	_Static_assert((int) GAMMA_STATS_PAGE_RAILS == (int) GAMMA_RAILS_MAX, "all have room");
 
-	for (unsigned r = 0; r <= attr->more_count; r++) {
-		const char *name = r ? attr->more[r - 1].name : attr->page_nic;
-		const char *suffix = r && attr->more[r - 1].udp ? "-udp" : "";
-		size_t room = sizeof(page->rails[r].nic) - 1 - strlen(suffix);
-
-		snprintf(page->rails[r].nic, sizeof(page->rails[r].nic), "%.*s%s", (int) room,
-			 name ? name : "", suffix);
-	}
+	name_rail(&page->rails[0], attr->page_nic, false);
+	name_rail(&page->rails[1], attr->beside.name, true);
+	for (unsigned i = 0; i < attr->more_count; i++)
+		name_rail(&page->rails[1 + i], attr->more[i].name, attr->more[i].udp);
 }
 
 void gamma_stats_page_open(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)

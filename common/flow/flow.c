@@ -72,7 +72,7 @@ struct gamma_flow *gamma_flow_new(struct gamma_local *local, const struct gamma_
 	gamma_credit_init(flow);
 	gamma_send_window_begin(flow, first_number(flow));
 	gamma_path_mtu_init(flow);
-	if (local->rail_count > 1 && !same_host)
+	if (local->rail_count > 1 && !local->use_udp && !same_host)
 		gamma_rails_init(flow);
 	flow->loss.heard = now;
 	if (flow->state == GAMMA_FLOW_LOOKUP) {
@@ -305,6 +305,8 @@ static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fi
 			  const uint8_t *payload, uint64_t arrived)
 {
 	flow->local->stats.probes_in++;
+	if (fields->op == GAMMA_PROBE_RAILS)
+		gamma_rails_begin(flow);
 	if (gamma_unlikely(flow->rails) && gamma_rails_asked(flow, fields, payload))
 		return;
 	if (fields->op == GAMMA_PROBE_MTU && fields->extensions & GAMMA_EXT_MTU) {

@@ -89,6 +89,9 @@ struct gamma_local {
 	const uint8_t *ecn; /* enum gamma_ecn_mark of that frame; NULL: the link cannot tell */
 	uint8_t rails_busy; /* bits: their links take no frame now; the owner sets them */
 	uint8_t rails_udp;  /* bits: they are over UDP, beside raw ones, for long messages */
+	/* The owner's: uses a link over UDP, which it has opened unasked, as a rail from now on;
+	 * false: it cannot. NULL: it has none, and all flows have what rails there are. */
+	bool (*use_udp)(struct gamma_local *local);
 	struct gamma_own_rail own_rails[GAMMA_RAILS_MAX];
 	struct gamma_rails_list list; /* of own_rails, as it leaves */
 	/* The owner's: frames from that MAC address by that rail are of this flow. */

@@ -24,6 +24,7 @@ enum {
 	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
 	UNPROVEN_TRIES = 8,  /* probes until then */
+	UDP_TRIES = 6,       /* as GAMMA_RAIL_TRIES */
 	IDLE_S = 10,         /* so long */
 };
 
@@ -49,6 +50,14 @@ void gamma_rails_init(struct gamma_flow *flow)
 	flow->rails->rail[0].state = GAMMA_RAIL_USABLE;
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		flow->rails->rail[r].look = GAMMA_NEVER;
+}
+
+void gamma_rails_begin(struct gamma_flow *flow)
+{
+	struct gamma_local *local = flow->local;
+
+	if (!flow->rails && !flow->same_host && local->use_udp && local->use_udp(local))
+		gamma_rails_init(flow);
 }
 
 void gamma_rails_free(struct gamma_flow *flow)
@@ -77,6 +86,11 @@ static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 	return gamma_max(loss->answer + loss->answer_var, 2 * rail->probe_rtt);
 }
 
+static bool is_udp(const struct gamma_flow *flow, unsigned r)
+{
+	return gamma_local_rail_is_udp(flow->local, r);
+}
+
 /* That the frames in flight by it take, one behind the other. */
 static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
 {
@@ -85,7 +99,8 @@ static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
 
 /* How long a rail may be silent: as long as answers take on it. A probe comes behind the frames in
  * flight; these, one after the other, give signs all the time. That of one whose peer is known to
- * be there, by another rail, does not grow. */
+ * be there, by another rail, does not grow; but over UDP: that is the same cable, so there is no
+ * haste, and the peer may look at it late. */
 static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 {
 	const struct gamma_rail *rail = &flow->rails->rail[r];
@@ -97,7 +112,7 @@ static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 		wait += queue_time(flow, r);
 	else
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
-	wait <<= gamma_min(rail->unanswered - rail->overtaken, SHIFT_MAX);
+	wait <<= gamma_min(rail->unanswered - (is_udp(flow, r) ? 0 : rail->overtaken), SHIFT_MAX);
 	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
 }
 
@@ -245,8 +260,8 @@ static uint32_t safe_size(const struct gamma_rail *rail)
 	return (uint32_t) gamma_min(rail->most, GAMMA_SAFE_MTU);
 }
 
-/* One that is not used shows by its answer that it passes frames of that size: two of three times as
- * large as both NICs allow, since the first answer may come late, and then still counts. */
+/* One that is not used shows by its answer that it passes frames of that size: two of three times
+ * as large as both NICs allow, since the first answer may come late, and then still counts. */
 uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
 {
 	const struct gamma_rail *it = &flow->rails->rail[rail];
@@ -370,7 +385,9 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 	own->returns += returns;
 	if (!returns || --own->doubted)
 		return;
-	if (gamma_local_rail_is_udp(flow->local, r))
+	if (is_udp(flow, r) && flow->local->use_udp)
+		gamma_info("UDP is used again: peers answer on it");
+	else if (is_udp(flow, r))
 		gamma_warn("UDP is used again: peers answer on it");
 	else
 		gamma_warn("NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) is used again: "
@@ -421,7 +438,7 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 	bool of_list = rails->asking && fields->seq == rails->ask;
 
 	if (fields->op == GAMMA_ACK_RAILS) {
-		if (!of_list || gamma_local_rail_is_udp(flow->local, r))
+		if (!of_list || is_udp(flow, r))
 			return true;
 		if (!gamma_rails_list_enter(flow, fields, payload, true)) {
 			flow->local->stats.malformed++;
@@ -463,11 +480,18 @@ bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
 
 /* ---- doubt ---- */
 
+/* What was not asked for is not missed. */
 static void warn_udp(const struct gamma_local *local)
 {
-	gamma_warn("UDP port %u does not reach a peer, raw Ethernet does: long messages take that, "
-		   "which is slower; allow this port in the firewalls of both hosts",
-		   local->port);
+	if (local->use_udp)
+		gamma_info("UDP port %u does not reach a peer, raw Ethernet does: long messages "
+			   "take that, which is slower",
+			   local->port);
+	else
+		gamma_warn("UDP port %u does not reach a peer, raw Ethernet does: long messages "
+			   "take that, which is slower; allow this port in the firewalls of both "
+			   "hosts",
+			   local->port);
 }
 
 static void warn_doubt(const struct gamma_local *local, uint8_t r)
@@ -547,7 +571,8 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	if (rail->state == GAMMA_RAIL_UNPROVEN && rail->unanswered == UNPROVEN_TRIES)
 		warn_silent(flow->local, r);
 	if (gamma_rails_is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
-		if (is_overtaken(flow->rails, r) && ++rail->overtaken >= GAMMA_RAIL_TRIES) {
+		if (is_overtaken(flow->rails, r) &&
+		    ++rail->overtaken >= (is_udp(flow, r) ? UDP_TRIES : GAMMA_RAIL_TRIES)) {
 			doubt_rail(flow, r, now);
 			return;
 		}

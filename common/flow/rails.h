@@ -24,6 +24,7 @@ struct gamma_sent;
 enum {
 	GAMMA_RAIL_TRIES = 3,      /* probes of a rail that another one has overtaken: doubt */
 	GAMMA_RAIL_TURN = 8,       /* frames of a long message that leave by one rail in a row */
+	GAMMA_RAIL_RAW = 16384,    /* frames of long messages that are raw after a bound */
 	GAMMA_RAIL_ROUND = 32,     /* frames, of all rails, by which the time of one is measured */
 	GAMMA_RAIL_MTU_TRIES = 6,  /* padded probes until a rail is taken not to pass its MTU */
 	GAMMA_RAIL_MTU_LOSSES = 8, /* large frames in a row until its MTU is doubted */
@@ -87,6 +88,7 @@ struct gamma_rails {
 	uint8_t count;         /* that both ends have, as the peer has listed them; 1: not yet */
 	uint8_t spread;        /* the rail by which a long message leaves now */
 	uint8_t turn;          /* its frames that still leave by it */
+	uint32_t raw_left;     /* frames of long messages that leave raw: a port is slow */
 	uint8_t came;          /* bits: rails by which frames came since the last acknowledgement */
 	uint8_t came_last;     /* rail */
 	uint8_t asks;          /* questions for the peer's rails sent */
@@ -109,6 +111,9 @@ static inline bool gamma_rails_is_usable(const struct gamma_rails *rails, unsign
 /* A flow begins, of an endpoint with several NICs. Without memory it has one rail. */
 GAMMA_NOINLINE void gamma_rails_init(struct gamma_flow *flow);
 GAMMA_NOINLINE void gamma_rails_free(struct gamma_flow *flow);
+/* The same in the midst of a flow, of an endpoint that can have a rail over UDP: it has a long
+ * message to send, or its peer asks for rails. */
+GAMMA_NOINLINE void gamma_rails_begin(struct gamma_flow *flow);
 /* The peer has been heard, for the first time: asks for its rails. */
 GAMMA_NOINLINE void gamma_rails_heard(struct gamma_flow *flow, uint64_t now);
 

@@ -128,16 +128,19 @@ void gamma_rails_choice_polled(struct gamma_flow *flow)
 }
 
 /* Bits: rails that take a long message's frames now. Over UDP they leave in trains: while such a
- * rail takes them, raw ones do not. */
+ * rail takes them, raw ones do not. Through a slow port no more than a few frames may be under way,
+ * and a train would only keep short messages waiting. */
 static uint8_t rails_of_long(const struct gamma_flow *flow)
 {
-	uint8_t free = 0;
+	uint8_t free = 0, udp = flow->rails->raw_left ? 0 : flow->local->rails_udp;
 
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		if (gamma_rails_is_usable(flow->rails, r))
 			free |= (uint8_t) (1u << r);
 	free &= (uint8_t) ~flow->local->rails_busy;
-	return free & flow->local->rails_udp ? free & flow->local->rails_udp : free;
+	if (free & udp)
+		return free & udp;
+	return free & ~flow->local->rails_udp ? (uint8_t) (free & ~flow->local->rails_udp) : free;
 }
 
 bool gamma_rails_choice_has_trains(const struct gamma_flow *flow, bool *expected)
@@ -146,6 +149,8 @@ bool gamma_rails_choice_has_trains(const struct gamma_flow *flow, bool *expected
 	bool any = false;
 
 	*expected = false;
+	if (flow->rails->raw_left)
+		return false;
 	for (unsigned r = 1; r < local->rail_count; r++) {
 		if (!gamma_local_rail_is_udp(local, r) || !gamma_rails_is_usable(flow->rails, r) ||
 		    local->rails_busy >> r & 1)
@@ -175,12 +180,28 @@ static uint8_t least_loaded(const struct gamma_flow *flow)
 	return best;
 }
 
+/* The receiver bounds what is under way: it gets raw frames, and for a while after that, since the
+ * bound comes and goes while it measures. */
+static void note_bound(struct gamma_flow *flow, bool spread)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	if (gamma_unlikely(flow->tx.bounded)) {
+		rails->turn = rails->raw_left ? rails->turn : 0;
+		rails->raw_left = GAMMA_RAIL_RAW;
+	} else if (spread && rails->raw_left) {
+		rails->raw_left--;
+	}
+}
+
 /* A few frames in a row, since they leave in one call and arrive together. */
 uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread)
 {
 	struct gamma_rails *rails = flow->rails;
 	uint8_t rail = flow->rail;
 
+	if (flow->local->rails_udp)
+		note_bound(flow, spread);
 	if (spread) {
 		if (!rails->turn || !gamma_rails_is_usable(rails, rails->spread) ||
 		    flow->local->rails_busy >> rails->spread & 1) {

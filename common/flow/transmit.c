@@ -208,9 +208,18 @@ static bool leaves_in_train(const struct gamma_flow *flow)
 	return gamma_send_part_of(flow) >= (expected ? GAMMA_SEND_BEGINS : GAMMA_SEND_GOES_ON);
 }
 
+/* Short messages alone need no rail over UDP. */
+static GAMMA_NOINLINE void begin_rails(struct gamma_flow *flow)
+{
+	if (gamma_send_is_placed(flow) || gamma_send_part_of(flow) == GAMMA_SEND_GOES_ON)
+		gamma_rails_begin(flow);
+}
+
 /* The rail that this new DATA frame takes. */
 static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, struct gamma_frame *frame)
 {
+	if (gamma_unlikely(flow->local->use_udp) && !flow->rails && !flow->same_host)
+		begin_rails(flow);
 	if (gamma_unlikely(flow->rails))
 		frame->rail = gamma_rails_choice_next(flow, gamma_send_is_placed(flow) ||
 								    leaves_in_train(flow));

@@ -114,7 +114,11 @@ static bool address_is_gone(struct udp_link *udp)
 	char text[INET6_ADDRSTRLEN];
 	bool gone = !has_address(udp);
 
-	if (gone && !udp->gone)
+	if (gone && !udp->gone && udp->attr.beside)
+		gamma_info("%s was removed from this host's addresses: long messages take raw "
+			   "Ethernet, which is slower",
+			   inet_ntop(AF_INET, udp->attr.ip, text, sizeof(text)));
+	else if (gone && !udp->gone)
 		gamma_error("%s was removed from this host's addresses: messages wait until it is "
 			    "back (ip address add), or until their peers give up",
 			    inet_ntop(udp->attr.ipv6 ? AF_INET6 : AF_INET, udp->attr.ip, text,
@@ -218,6 +222,14 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	return sendmsg(fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
+/* Datagrams leave by the NIC, though another one may be on the same network. */
+static int stay_on_nic(const struct udp_link *udp)
+{
+	uint32_t ifindex = htonl((uint32_t) udp->attr.ifindex);
+
+	return setsockopt(udp->link.fd, IPPROTO_IP, IP_UNICAST_IF, &ifindex, sizeof(ifindex));
+}
+
 /* The NIC's MTU less the headers; 0: the NIC was removed. One whose driver was loaded anew has
  * another index. */
 static uint32_t current_mtu(struct udp_link *udp)
@@ -228,6 +240,8 @@ static uint32_t current_mtu(struct udp_link *udp)
 		int ifindex = gamma_nic_name_find(udp->link.fd, &udp->name);
 
 		udp->attr.ifindex = ifindex ? ifindex : udp->attr.ifindex;
+		if (udp->attr.beside)
+			stay_on_nic(udp);
 		request = (struct ifreq){.ifr_ifindex = udp->attr.ifindex};
 		if (ioctl(udp->link.fd, SIOCGIFNAME, &request))
 			return 0;
@@ -688,11 +702,12 @@ static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
 
 	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
 	if (set_options(udp, fd) || (group && set_group_options(udp)) ||
+	    (attr->beside && stay_on_nic(udp)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, &address.any, address_len))
 		return -errno;
 	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
-	if (!group)
+	if (!group && !attr->beside)
 		report_buffer(bytes, udp->link.slots);
 	if (!group && !attr->alone)
 		open_connected(udp, &address, address_len);

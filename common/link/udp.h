@@ -19,6 +19,8 @@ struct gamma_udp_attr {
 	int ifindex;                /* of the NIC */
 	uint16_t ethertype;         /* of the headers that frames have above the link */
 	bool alone;                 /* no second socket, for a link that is polled now and then */
+	bool beside; /* of an endpoint that uses that NIC by raw frames as well: datagrams leave by
+		      * it, whatever the routes are, and without this link all works, too */
 };
 
 /* Opens a UDP link. Returns 0 or a negative errno; -EADDRINUSE: another socket has the port. */

@@ -537,11 +537,11 @@ enum gamma_send_part gamma_send_part_of(const struct gamma_flow *flow)
 
 	if (!gamma_list_empty(&m->notices) || m->replies || m->filling || !serves_queue(flow))
 		return GAMMA_SEND_ALONE;
+	if (send->envelope.length <= GAMMA_SEND_FEW * (uint64_t) gamma_send_frame_room(flow, 0))
+		return GAMMA_SEND_ALONE;
 	if (send->made)
 		return GAMMA_SEND_GOES_ON;
-	return is_at_once(flow, send) && send->envelope.length > gamma_send_frame_room(flow, 0)
-		       ? GAMMA_SEND_BEGINS
-		       : GAMMA_SEND_ALONE;
+	return is_at_once(flow, send) ? GAMMA_SEND_BEGINS : GAMMA_SEND_ALONE;
 }
 
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)

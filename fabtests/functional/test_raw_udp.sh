@@ -70,6 +70,45 @@ mixed() { # SERVER'S LINK
 }
 check "a peer that has raw frames alone" mixed packet
 
+# ---- where both can ----
+
+gamma_env+=("FI_GAMMA_LINK=any+udp")
+both "any+udp: ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 500
+counted "any+udp: short messages need no UDP" 'all(has("rails") | not)'
+both "any+udp: ping-pong, all sizes" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any+udp: nothing is lost or refused" "$quiet"
+counted "any+udp: UDP was proven, and took long messages" \
+	'all(.rails_proven == 1 and .rails[1].nic == "gam0-udp" and .rails[1].frames_out > 1000)'
+check "any+udp: a peer that insists on both" mixed raw+udp
+check "any+udp: a peer that has raw frames alone" mixed packet
+counted "any+udp: that peer knows of no UDP" 'any(has("rails") | not)'
+firewall on
+both "any+udp behind a firewall" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any+udp behind a firewall: UDP was not used" \
+	'all(.rails_proven + .rails_doubted + .peer_timeouts + .retransmissions == 0)'
+firewall off
+says_nothing() { ! grep -h UDP "$work"/{client,server}.out; }
+check "any+udp: no line about the firewall" says_nothing
+
+# Datagrams to the endpoint's port, of a program that no peer has named: garbage, and a header as a
+# peer's frames have.
+strange_datagrams() {
+	local port
+	port=$(on node01 ss -uHln src 10.78.0.1 | awk '{ sub(/.*:/, "", $4); print $4; exit }')
+	[ -n "$port" ] && on node02 python3 -c "
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(200):
+    s.sendto(os.urandom(64), ('10.78.0.1', $port))
+    s.sendto(($port).to_bytes(2, 'big') + s.getsockname()[1].to_bytes(2, 'big') + bytes(60), ('10.78.0.1', $port))"
+}
+start_exchange
+check "the endpoint has a UDP port" strange_datagrams
+end_exchange "any+udp: an exchange beside datagrams of others"
+counted "any+udp: these are dropped" \
+	'(map(.stray) | max) >= 200 and all(.malformed + .peer_timeouts + .resets_out == 0)'
+unset "gamma_env[-1]"
+
 # ---- refused ----
 
 domain() { on node01 fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u; }
@@ -79,4 +118,7 @@ check_fails "two NICs are refused" "raw Ethernet and UDP together take one NIC" 
 on node01 ip address flush dev gam0
 check_fails "a NIC without IPv4 address is refused" "gam0 has no IPv4 address: give it one" \
 	on node01 fi_info -p gamma
+gamma_env+=("FI_GAMMA_LINK=any+udp")
+both "any+udp: NICs, one of which has no IPv4 address" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any+udp: none is missed" 'all(.rails_proven + .rails_doubted == 0)'
 finish

@@ -176,31 +176,45 @@ static void open__a_peer_with_one_nic(void **state)
 static const uint8_t udp0[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 1};
 static const uint8_t udp1[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 2};
 
+/* Both addresses are this host's, so that datagrams to them leave by lo. */
+static struct gamma_endpoint_nic over_udp(unsigned which)
+{
+	struct gamma_endpoint_nic nic = {.udp = true};
+
+	nic.ifindex = (int) if_nametoindex("lo");
+	nic.mtu = side_attr(which).mtu - 28;
+	memcpy(nic.mac, which == FAR ? udp1 : udp0, GAMMA_MAC_LEN);
+	return nic;
+}
+
 static struct gamma_endpoint_attr raw_and_udp(unsigned which)
 {
 	struct gamma_endpoint_attr attr = side_attr(which);
 
 	attr.more_count = 1;
-	attr.more[0].ifindex = attr.ifindex;
-	attr.more[0].mtu = attr.mtu - 28;
-	attr.more[0].udp = true;
-	memcpy(attr.more[0].mac, which == FAR ? udp1 : udp0, GAMMA_MAC_LEN);
+	attr.more[0] = over_udp(which);
 	return attr;
 }
 
-static void open_raw_and_udp(void)
+static void add_ip_addresses(void)
 {
 	netns_needed();
 	netns_ip("addr replace 10.1.0.1/24 dev g0");
 	netns_ip("addr replace 10.1.0.2/24 dev g1");
-	for (unsigned which = A; which <= FAR; which += FAR - A) {
-		struct gamma_endpoint_attr attr = raw_and_udp(which);
+}
 
-		gamma_endpoint_destroy(sides[which].ep);
-		assert_int_equal(gamma_endpoint_create(&attr, &side_handlers, &sides[which],
-						       &sides[which].ep),
-				 0);
-	}
+static void open_with(unsigned which, struct gamma_endpoint_attr attr)
+{
+	gamma_endpoint_destroy(sides[which].ep);
+	assert_int_equal(
+		gamma_endpoint_create(&attr, &side_handlers, &sides[which], &sides[which].ep), 0);
+}
+
+static void open_raw_and_udp(void)
+{
+	add_ip_addresses();
+	open_with(A, raw_and_udp(A));
+	open_with(FAR, raw_and_udp(FAR));
 	exchange(A, FAR, 64);
 	until_second_is(GAMMA_RAIL_USABLE);
 }
@@ -282,6 +296,134 @@ static void udp__is_not_heard_unless_named(void **state)
 	close(fd);
 }
 
+/* ---- UDP that nobody asked for ---- */
+
+static struct gamma_endpoint_attr raw_with_udp_beside(unsigned which)
+{
+	struct gamma_endpoint_attr attr = side_attr(which);
+
+	attr.beside = over_udp(which);
+	return attr;
+}
+
+static void open_beside(void)
+{
+	add_ip_addresses();
+	open_with(A, raw_with_udp_beside(A));
+	open_with(FAR, raw_with_udp_beside(FAR));
+}
+
+static struct gamma_flow *flow_of(unsigned from, unsigned to)
+{
+	return gamma_endpoint_flow(sides[from].ep, gamma_endpoint_addr(sides[to].ep));
+}
+
+static void beside__is_no_rail_while_messages_are_short(void **state)
+{
+	(void) state;
+	open_beside();
+	assert_non_null(sides[A].ep->rails[1].link);
+	for (unsigned i = 0; i < 8; i++) {
+		exchange(A, FAR, 64);
+		exchange(FAR, A, 4096);
+	}
+	assert_int_equal(sides[A].ep->local.rail_count, 0);
+	assert_int_equal(sides[FAR].ep->local.rail_count, 0);
+	assert_null(flow_of(A, FAR)->rails);
+	assert_null(flow_of(FAR, A)->rails);
+	assert_int_equal(side_stats(A)->probes_out + side_stats(FAR)->probes_out, 0);
+}
+
+/* The one that sends long messages asks; the other one learns of it by that. */
+static void beside__is_used_once_a_message_is_long(void **state)
+{
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+
+	(void) state;
+	open_beside();
+	exchange(A, FAR, 64);
+	exchange(A, FAR, LONG);
+	until_second_is(GAMMA_RAIL_USABLE);
+	exchange(FAR, A, 64);
+	exchange(A, FAR, LONG);
+	assert_int_equal(gamma_endpoint_rails(sides[A].ep, rails), 2);
+	assert_true(rails[1].frames_out > LONG / 9000);
+	assert_non_null(flow_of(FAR, A)->rails);
+	assert_string_equal(sides[A].cause, "");
+	assert_int_equal(side_stats(FAR)->stray, 0);
+}
+
+static void beside__a_peer_that_has_none(void **state)
+{
+	(void) state;
+	add_ip_addresses();
+	open_with(A, raw_with_udp_beside(A));
+	for (unsigned i = 0; i < 4; i++)
+		exchange(A, FAR, LONG);
+	exchange(FAR, A, LONG);
+	assert_int_equal(second_rail(A, FAR)->state, GAMMA_RAIL_NONE);
+	assert_int_equal(flow_of(A, FAR)->rails->count, 1);
+	assert_int_equal(side_stats(A)->retransmissions, 0);
+}
+
+static void beside__its_port_may_be_taken(void **state)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(4242)};
+	struct gamma_endpoint_attr attr;
+	int fd, fds[GAMMA_ENDPOINT_FDS];
+
+	(void) state;
+	add_ip_addresses();
+	attr = raw_with_udp_beside(A);
+	attr.port = 4242;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *) &address, sizeof(address)), 0);
+	open_with(A, attr);
+	assert_null(sides[A].ep->rails[1].link);
+	assert_int_equal(gamma_endpoint_fds(sides[A].ep, fds), 2);
+	exchange(A, FAR, LONG);
+	assert_null(flow_of(A, FAR)->rails);
+	close(fd);
+}
+
+/* Peers have credit for the whole ring. */
+static void beside__not_with_a_buffer_smaller_than_the_ring(void **state)
+{
+	struct gamma_endpoint_attr attr;
+
+	(void) state;
+	add_ip_addresses();
+	attr = raw_with_udp_beside(A);
+	attr.ring_bytes = 64 << 20;
+	open_with(A, attr);
+	assert_null(sides[A].ep->rails[1].link);
+	assert_true(sides[A].ep->local.pool.slots == sides[A].ep->packet->slots);
+}
+
+/* It is not left in the socket, where it would wake the process again and again. */
+static void beside__a_datagram_before_it_is_used(void **state)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET};
+	uint8_t bytes[64] = {0};
+	int fd;
+
+	(void) state;
+	open_beside();
+	memcpy(&to.sin_addr, udp0 + 2, 4);
+	to.sin_port = gamma_endpoint_addr(sides[A].ep)->port;
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(fd, bytes, sizeof(bytes), 0, (struct sockaddr *) &to, sizeof(to));
+	close(fd);
+	assert_int_equal(sides[A].ep->local.rail_count, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		gamma_endpoint_ready(sides[A].ep);
+		gamma_endpoint_progress(sides[A].ep);
+	}
+	assert_false(gamma_endpoint_ready(sides[A].ep));
+	assert_int_equal(side_stats(A)->stray, 1);
+	exchange(A, FAR, LONG);
+}
+
 /* ---- sleeping ---- */
 
 static void fds__one_for_each_nic(void **state)
@@ -355,6 +497,12 @@ int main(void)
 		OPEN_TEST(udp__its_port_may_be_taken),
 		OPEN_TEST(udp__long_messages_leave_in_trains),
 		OPEN_TEST(udp__is_not_heard_unless_named),
+		OPEN_TEST(beside__is_no_rail_while_messages_are_short),
+		OPEN_TEST(beside__is_used_once_a_message_is_long),
+		OPEN_TEST(beside__a_peer_that_has_none),
+		OPEN_TEST(beside__its_port_may_be_taken),
+		OPEN_TEST(beside__not_with_a_buffer_smaller_than_the_ring),
+		OPEN_TEST(beside__a_datagram_before_it_is_used),
 		OPEN_TEST(fds__one_for_each_nic),
 		OPEN_TEST(down__the_other_one_carries_all),
 		OPEN_TEST(down__the_first_one_too),

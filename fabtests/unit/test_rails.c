@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "engine/dispatch.h"
+#include "flow/rails_choice.h"
 
 enum { LONG = 1 << 20, EAGER = 16384 };
 
@@ -511,6 +512,86 @@ static void udp__an_eager_message_behind_others_is_all_there(void **state)
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
 }
 
+/* A train would bring them later than they come by themselves. */
+static void udp__an_eager_message_of_three_frames_stays_raw(void **state)
+{
+	unsigned udp = net->nodes[0].left[1];
+
+	(void) state;
+	send_each(20, 4000);
+	assert_int_equal(net->nodes[0].left[1], udp);
+	send_each(1, 6000);
+	assert_true(net->nodes[0].left[1] > udp);
+}
+
+/* Short messages wait behind what is under way through a slow port: no trains, also between two
+ * bounds. */
+static void udp__nothing_toward_a_slow_port(void **state)
+{
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	unsigned udp = net->nodes[0].left[1];
+
+	(void) state;
+	flow->tx.bounded = true;
+	assert_int_equal(gamma_rails_choice_next(flow, true), 0);
+	flow->tx.bounded = false;
+	assert_int_equal(flow->rails->raw_left, GAMMA_RAIL_RAW);
+	send_long(2);
+	net_finish(net, SEC);
+	assert_in_range(net->nodes[0].left[1] - udp, 0, 8); /* probes */
+	assert_in_range(flow->rails->raw_left, 1, GAMMA_RAIL_RAW - 2 * (LONG / 1500));
+	flow->rails->raw_left = 0;
+	send_long(2);
+	net_finish(net, SEC);
+	assert_true(net->nodes[0].left[1] - udp > LONG / UDP_MTU);
+}
+
+static bool use_udp(struct gamma_local *local)
+{
+	(void) local;
+	return true;
+}
+
+/* As of endpoints that have opened UDP unasked. */
+static void unasked__a_flow_has_rails_once_a_message_is_long(void **state)
+{
+	(void) state;
+	raw_and_udp();
+	for (unsigned i = 0; i < 2; i++)
+		net->nodes[i].ep.local.use_udp = use_udp;
+	net_exchange(net);
+	send_each(20, 1400);
+	send_each(20, 4000);
+	assert_null(net_flow(net, 0, 1)->rails);
+	assert_null(net_flow(net, 1, 0)->rails);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+	send_each(2, EAGER);
+	net_run(net, 50 * MS);
+	assert_non_null(net_flow(net, 1, 0)->rails);
+	for (unsigned from = 0; from < 2; from++)
+		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);
+	send_long(4);
+	net_finish(net, SEC);
+	assert_in_range(net->nodes[0].left[1], 4 * LONG / UDP_MTU, UINT32_MAX);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+static void unasked__a_peer_that_has_none(void **state)
+{
+	(void) state;
+	raw_and_udp();
+	net->nodes[0].ep.local.use_udp = use_udp;
+	net->nodes[1].ep.local.rail_count = 0;
+	net_exchange(net);
+	send_long(4);
+	net_finish(net, SEC);
+	assert_int_equal(net_flow(net, 0, 1)->rails->count, 1);
+	assert_false(net_flow(net, 0, 1)->rails->asking);
+	assert_null(net_flow(net, 1, 0)->rails);
+	assert_int_equal(net->nodes[0].left[1], 0);
+	assert_int_equal(net_stats(net, 1)->malformed + net_stats(net, 1)->stray, 0);
+}
+
 static void udp__what_it_refuses_leaves_raw(void **state)
 {
 	unsigned raw = net->nodes[0].left[0];
@@ -813,6 +894,10 @@ int main(void)
 		UDP_TEST(udp__short_messages_stay_raw),
 		UDP_TEST(udp__an_eager_message_goes_on_there),
 		UDP_TEST(udp__an_eager_message_behind_others_is_all_there),
+		UDP_TEST(udp__an_eager_message_of_three_frames_stays_raw),
+		UDP_TEST(udp__nothing_toward_a_slow_port),
+		UDP_TEST(unasked__a_flow_has_rails_once_a_message_is_long),
+		UDP_TEST(unasked__a_peer_that_has_none),
 		UDP_TEST(udp__what_it_refuses_leaves_raw),
 		UDP_TEST(udp__that_is_cut_is_doubted_and_raw_goes_on),
 		UDP_TEST(udp__that_never_answers_is_reported_once),

@@ -145,6 +145,15 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = open_endpoint2,
 };
 
+/* Raw Ethernet needs no IP address: without one there is no UDP beside it. */
+static void find_beside(struct gamma_domain *domain)
+{
+	struct gamma_nic nic = domain->nic;
+
+	if (!gamma_nic_udp_add(&nic, 1) && !nic.reason)
+		gamma_nic_udp_twin(&nic, &domain->beside);
+}
+
 /* The usable NICs of that name as they are now, which may not be as fi_getinfo found them. */
 static int find_nics(struct gamma_domain *domain, const char *name)
 {
@@ -178,6 +187,9 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 	}
 	if (domain->nic.has_udp)
 		gamma_nic_udp_twin(&domain->nic, &domain->more[domain->more_count++]);
+	else if (kind == GAMMA_NICS_ETHERNET && !domain->more_count &&
+		 gamma_settings.link == GAMMA_LINK_SETTING_ANY_UDP)
+		find_beside(domain);
 	gamma_nic_list_free(nics);
 	return 0;
 }

@@ -22,8 +22,10 @@ struct gamma_domain {
 	char name[GAMMA_DOMAIN_NAME_LEN];
 	struct gamma_nic nic;                       /* the NIC it is on: the first one, */
 	struct gamma_nic more[GAMMA_RAILS_MAX - 1]; /* and those behind it, more_count */
-	struct gamma_eq *eq;                        /* bound, or NULL */
-	bool reports_mr;  /* to that queue: memory registrations, FI_REG_MR */
+	struct gamma_nic beside; /* the only one over UDP, which endpoints use unasked; its MTU is
+				  * 0: they do not */
+	struct gamma_eq *eq;     /* bound, or NULL */
+	bool reports_mr;         /* to that queue: memory registrations, FI_REG_MR */
 	bool thread_safe; /* false: FI_THREAD_DOMAIN, the caller serialises and there is no progress
 			   * thread */
 	bool auto_progress; /* FI_PROGRESS_AUTO */

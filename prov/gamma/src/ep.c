@@ -303,17 +303,22 @@ static uint64_t speed_of_all(const struct gamma_domain *domain)
 	return speed;
 }
 
+static void set_nic(struct gamma_endpoint_nic *to, const struct gamma_nic *nic, bool udp)
+{
+	to->ifindex = nic->ifindex;
+	to->mtu = nic->mtu;
+	to->name = nic->name;
+	to->udp = udp;
+	memcpy(to->mac, nic->mac, GAMMA_MAC_LEN);
+}
+
 static void set_nics(struct gamma_endpoint_attr *attr, const struct gamma_domain *domain)
 {
 	memcpy(attr->mac, domain->nic.mac, GAMMA_MAC_LEN);
 	attr->more_count = domain->more_count;
-	for (unsigned i = 0; i < domain->more_count; i++) {
-		attr->more[i].ifindex = domain->more[i].ifindex;
-		attr->more[i].mtu = domain->more[i].mtu;
-		attr->more[i].name = domain->more[i].name;
-		attr->more[i].udp = domain->nic.has_udp;
-		memcpy(attr->more[i].mac, domain->more[i].mac, GAMMA_MAC_LEN);
-	}
+	for (unsigned i = 0; i < domain->more_count; i++)
+		set_nic(&attr->more[i], &domain->more[i], domain->nic.has_udp);
+	set_nic(&attr->beside, &domain->beside, true);
 }
 
 static int create_endpoint(struct gamma_fi_ep *ep)

@@ -111,7 +111,7 @@ struct choice_setting {
 	const char *name;
 	size_t offset; /* of an unsigned int in struct gamma_settings; its default is 0 */
 	const char *help;
-	const char *words[8]; /* NULL behind the last */
+	const char *words[9]; /* NULL behind the last */
 };
 
 static const struct choice_setting choices[] = {
@@ -122,10 +122,11 @@ static const struct choice_setting choices[] = {
 	 "the "
 	 "NIC has an IPv4 address), udp6 (the same over IPv6), raw+udp (packet for short messages, "
 	 "udp over IPv4 for long "
-	 "ones), any (packet if allowed, else udp), "
+	 "ones), any (packet if allowed, else udp), any+udp (the same, with udp for long messages "
+	 "where both ends can), "
 	 "xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
 	 "auto (xdp where it can be had, else as any); the same on all hosts (default: any)",
-	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp"}},
+	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp", "any+udp"}},
 	{"multicast",
 	 offsetof(struct gamma_settings, multicast),
 	 "Collective operations by multicast: auto (over Ethernet, where it is faster), 0 (never), "

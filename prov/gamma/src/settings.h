@@ -18,6 +18,8 @@ enum gamma_link_setting {
 	GAMMA_LINK_SETTING_UDP,  /* over IPv4 where the NIC has an IPv4 address, else over IPv6 */
 	GAMMA_LINK_SETTING_UDP6,
 	GAMMA_LINK_SETTING_RAW_UDP, /* packet sockets, and UDP beside them for long messages */
+	GAMMA_LINK_SETTING_ANY_UDP, /* as ANY; with packet sockets, UDP beside them where it can be
+				     */
 };
 
 /* The words of FI_GAMMA_MULTICAST, in their order: whether collective operations use it. */

@@ -12,10 +12,13 @@ enum { LINE_MAX_LEN = 8192, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint6
 /* One over UDP beside the raw one has the name that a domain over UDP has. */
 static struct gamma_domain_name rail_name(const struct gamma_domain *domain, unsigned r)
 {
-	const struct gamma_nic *nic = r ? &domain->more[r - 1] : &domain->nic;
+	bool beside = r && domain->beside.mtu;
+	const struct gamma_nic *nic = beside ? &domain->beside
+				      : r    ? &domain->more[r - 1]
+					     : &domain->nic;
 	struct gamma_domain_name name;
 
-	if (r && domain->nic.has_udp)
+	if (r && (beside || domain->nic.has_udp))
 		return gamma_nic_list_domain(nic);
 	snprintf(name.text, sizeof(name.text), "%s", nic->name);
 	return name;
