@@ -66,7 +66,7 @@ void discover_fail(const char *fmt, ...)
 
 static void log_line(enum gamma_log_level level, const char *line)
 {
-	if (level != GAMMA_LOG_WARN)
+	if (level == GAMMA_LOG_INFO)
 		return;
 	gamma_live_line_end();
 	fprintf(stderr, "gamma-discover: %s\n", line);
@@ -187,6 +187,18 @@ static void read_command_line(struct discover *discover, int argc, char **argv)
 		discover->write_path = discover->conf_path;
 	if (discover->json && discover->write_path)
 		discover_fail("--json and --write exclude each other");
+}
+
+/* Over UDP nobody has to be found: names and IP addresses do. */
+static void note_udp(void)
+{
+	const char *link = getenv("FI_GAMMA_LINK");
+
+	if (link && (!strcmp(link, "udp") || !strcmp(link, "udp6")))
+		fprintf(stderr,
+			"gamma-discover: FI_GAMMA_LINK=%s: this asks the Ethernet segment all the "
+			"same; paths over UDP are tested by gammaping %s HOST\n",
+			link, link[3] ? "-6" : "-u");
 }
 
 /* ---- this host ---- */
@@ -350,6 +362,7 @@ int main(int argc, char **argv)
 		return report(&discover, findings);
 	}
 	catch_signals();
+	note_udp();
 	load_conf(&discover);
 	choose_nic(&discover);
 	discover_ask_open(&discover);

@@ -54,6 +54,17 @@ other() { on node01 env FI_GAMMA_ETHERTYPE=0x88b6 "$tool" --json --wait 0.2; }
 other >"$work/found" || true
 check "with its EtherType that host answers" jq -e 'any(.host == "node02" and .gammad)' "$work/found"
 
+# ---- UDP ----
+
+# Hosts without gammad are reached over UDP by users without rights: no frame of theirs is raw.
+status=0
+lab run labuser node03 timeout -k 2 20 "$tool" >"$work/found" 2>&1 </dev/null || status=$?
+check "without rights and without gammad it does not begin" [ "$status" -eq 2 ]
+says "and says why" '^gamma-discover: no CAP_NET_RAW, so no raw Ethernet, and no gammad at '
+check "in one line" [ "$(wc -l <"$work/found")" -eq 1 ]
+on node01 env FI_GAMMA_LINK=udp6 "$tool" --wait 0.1 >"$work/found" 2>&1 || true
+says "over UDP there is nothing to find" '^gamma-discover: FI_GAMMA_LINK=udp6: .*gammaping -6 HOST$'
+
 # ---- two NICs, and none ----
 
 on_nic() { on node03 "$tool" --iface "$1" --json --wait 0.2 >"$work/found"; }
