@@ -35,10 +35,11 @@ static void report__shows_the_first_lines_of_a_process(void **state)
 static void cure__of_what_a_user_can_mend(void **state)
 {
 	(void) state;
-	assert_non_null(strstr(gamma_report_cure(-ETIMEDOUT), "gammaping"));
-	assert_non_null(strstr(gamma_report_cure(-ECONNREFUSED), "start the program"));
-	assert_non_null(strstr(gamma_report_cure(-ECONNRESET), "last message"));
-	assert_string_equal(gamma_report_cure(-EACCES), ""); /* the cause says it */
+	assert_non_null(strstr(gamma_report_cure(-ETIMEDOUT, false), "EtherType"));
+	assert_non_null(strstr(gamma_report_cure(-ETIMEDOUT, true), "a firewall that drops UDP"));
+	assert_non_null(strstr(gamma_report_cure(-ECONNREFUSED, false), "start the program"));
+	assert_non_null(strstr(gamma_report_cure(-ECONNRESET, false), "last message"));
+	assert_string_equal(gamma_report_cure(-EACCES, false), ""); /* the cause says it */
 }
 
 int main(void)

@@ -270,9 +270,10 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 	/* A program without an event queue may never hear of it, and wait. */
 	if (ep->eq || ep->domain->eq)
 		GAMMA_WARN(EP_DATA, "%s: %s%s\n", ep->domain->nic.name, ep->cause,
-			   gamma_report_cure(error));
+			   gamma_report_cure(error, ep->domain->nic.udp));
 	else
-		gamma_report("%s: %s%s", ep->domain->nic.name, ep->cause, gamma_report_cure(error));
+		gamma_report("%s: %s%s", ep->domain->nic.name, ep->cause,
+			     gamma_report_cure(error, ep->domain->nic.udp));
 	fail_directed(ep, &ep->rx->posted_msg, flow, error);
 	fail_directed(ep, &ep->rx->posted_tagged, flow, error);
 	gamma_coll_run_failed(ep, flow, error, cause);

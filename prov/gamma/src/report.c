@@ -27,10 +27,13 @@ void gamma_report(const char *fmt, ...)
 		fputs("gamma: further lines are left out; FI_LOG_LEVEL=warn shows all\n", stderr);
 }
 
-const char *gamma_report_cure(int error)
+const char *gamma_report_cure(int error, bool udp)
 {
 	switch (error) {
 	case -ETIMEDOUT:
+		if (udp)
+			return "; `gammaping -u` from here to it shows whether the host, the "
+			       "path, or a firewall that drops UDP is why";
 		return "; `gammaping` from here to it shows whether the host, the cable, the "
 		       "segment, the EtherType or a filter is why";
 	case -ECONNREFUSED:
