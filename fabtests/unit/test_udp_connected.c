@@ -440,6 +440,32 @@ static void connected__drops_are_counted(void **state)
 	assert_int_equal(stats[0].ring_drops, drops);
 }
 
+/* The kernel forgets the route that the connected socket had, and finds it again. */
+static void connected__own_address_is_gone_and_back(void **state)
+{
+	struct gamma_frame frame = {.head_len = GAMMA_ETH_LEN + GAMMA_HEADER_LEN};
+	uint16_t port = htons(PORT);
+	int error = 0;
+
+	(void) state;
+	netns_needed();
+	converse(1, 2 * VOTES);
+	frame.head = frame.room;
+	mac_of(1, frame.room);
+	memcpy(frame.room + GAMMA_ETH_LEN, &port, sizeof(port));
+	netns_ip("addr add 10.2.0.1/24 dev g0"); /* so that there still is a route */
+	netns_ip("addr del 10.1.0.1/24 dev g0");
+	assert_int_equal(links[0]->ops->send(links[0], &frame, 1, &error), 0);
+	assert_int_equal(error, -EAGAIN);
+	netns_ip("addr del 10.2.0.1/24 dev g0");
+	netns_ip("addr add 10.1.0.1/24 dev g0");
+	netns_ip("addr add 10.1.0.2/24 dev g0");
+	netns_ip("addr add 10.1.0.3/24 dev g0");
+	stats[0].connected_calls = 0;
+	converse(1, 10);
+	assert_int_equal(stats[0].connected_calls, 10);
+}
+
 static int bind_shared(int option)
 {
 	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -516,6 +542,8 @@ int main(void)
 		LINK_TEST(connected__both_descriptors_wake),
 		LINK_TEST(connected__peer_that_ends_is_noticed),
 		LINK_TEST(connected__drops_are_counted),
+		cmocka_unit_test_setup_teardown(connected__own_address_is_gone_and_back, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(port__is_not_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(alone__everything_by_the_first_socket, setup_alone,
 						teardown),
