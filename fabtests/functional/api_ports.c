@@ -470,6 +470,36 @@ static void test_ports_threads(bool sender)
 	close_side(&side);
 }
 
+static void *run_handlers(void *arg)
+{
+	struct side *side = arg;
+
+	while (__atomic_load_n(&side->handled, __ATOMIC_RELAXED) < MANY)
+		CHECK_EQ(side->ops->wait(side->node.ep, -1), 0);
+	return NULL;
+}
+
+/* A thread of the program that does nothing else runs the handlers; the others never poll. */
+static void test_ports_own_thread(bool sender)
+{
+	struct side side;
+	pthread_t thread;
+
+	open_side(&side, FI_EP_RDM);
+	set(&side, ECHO, on_echo);
+	set(&side, ANSWERED, on_answer);
+	aside_sync();
+	for (unsigned i = 0; sender && i < MANY; i++) {
+		send_to(&side, ECHO, "question", 8, "data", 4, 2 * i);
+		handle_until(&side, i + 1);
+	}
+	if (!sender) {
+		CHECK_EQ(pthread_create(&thread, NULL, run_handlers, &side), 0);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+	}
+	close_side(&side);
+}
+
 const struct test port_tests[] = {
 	{.name = "ports", .run = test_ports, .both_ways = true},
 	{.name = "ports_set_late", .run = test_ports_set_late, .both_ways = true},
@@ -480,6 +510,7 @@ const struct test port_tests[] = {
 	{.name = "ports_matched", .run = test_ports_matched, .both_ways = true},
 	{.name = "ports_fence", .run = test_ports_fence, .both_ways = true},
 	{.name = "ports_keep_and_wait", .run = test_ports_keep_and_wait, .both_ways = true},
+	{.name = "ports_own_thread", .run = test_ports_own_thread, .both_ways = true},
 	{.name = "ports_threads", .run = test_ports_threads, .both_ways = true},
 	{0},
 };
