@@ -26,6 +26,8 @@ cp -L "$abs_top_builddir/.libs/libgamma.so.0" "$shared/lib"
 chmod -R a+rX "$shared/lib"
 gamma_env+=("LD_LIBRARY_PATH=$shared/lib" FI_GAMMA_LINK=packet)
 
+nodes=node01,node02 # of libgamma's programs
+
 # as_pair TEXT WORD SERVER... -- CLIENT...: both say WORD, and have endpoints by gammad.
 as_pair() {
 	local text=$1 word=$2 server client
@@ -38,9 +40,9 @@ as_pair() {
 		client+=(node01)
 		pair -l ready 30 "${server[@]}" -- "${client[@]}" || true
 	else
-		as labuser env LIBGAMMA_NODES=node01,node02 LIBGAMMA_NODE=0 "$@"
+		as labuser env "LIBGAMMA_NODES=$nodes" LIBGAMMA_NODE=0 "$@"
 		server=("${words[@]}")
-		as labuser env LIBGAMMA_NODES=node01,node02 LIBGAMMA_NODE=1 "$@"
+		as labuser env "LIBGAMMA_NODES=$nodes" LIBGAMMA_NODE=1 "$@"
 		pair 60 "${server[@]}" -- "${words[@]}" || true
 	fi
 	cp "$shared/stats" "$work/stats" 2>/dev/null || : >"$work/stats"
@@ -69,4 +71,7 @@ rages "a storm of requests and replies of an ordinary user" "$(requests 1000)"
 counted "with gammad's MAC addresses" 'all(.endpoint | startswith("02:47:41:4d:") | not)'
 gamma_env+=(FI_GAMMA_LINK=udp)
 rages "the same over UDP" "$(requests 1000)"
+nodes=$(data_ip 1),$(data_ip 2)
+as_pair "libgamma of an ordinary user over UDP" "all is well" "$shared/lib/gamma-libgamma"
+counted "by the same calls" 'map(select(.type == "rdm" and .ports_in > 200)) | length == 2'
 finish
