@@ -3,6 +3,7 @@
 lines of the programs in fabtests/benchmarks. Made and ended by the main program or the
 demonstration."""
 
+import subprocess
 from pathlib import Path
 
 from cluster import Failure, Lab, json_lines
@@ -13,6 +14,7 @@ TREE = Path(__file__).resolve().parents[3]
 PROVIDERS = {
     "gamma": "gamma",
     "gamma over UDP": "gamma",
+    "gamma, UDP beside": "gamma",
     "gamma, two NICs": "gamma",
     "gamma, a bond": "gamma",
     "tcp": "tcp",
@@ -21,9 +23,10 @@ PROVIDERS = {
     "shm": "shm",
 }
 # gamma's domain by that name, and the environment that chooses its link.
-DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp", "gamma, two NICs": "gam0,gam1",
-           "gamma, a bond": "bond0"}
+DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp", "gamma, UDP beside": "gam0+udp",
+           "gamma, two NICs": "gam0,gam1", "gamma, a bond": "bond0"}
 LINKS = {"gamma over UDP": {"FI_GAMMA_LINK": "udp"},
+         "gamma, UDP beside": {"FI_GAMMA_LINK": "raw+udp"},
          "gamma, two NICs": {"FI_GAMMA_IFACE": "gam0,gam1"}}
 KEPT_S = 3600 # longer than anything is kept
 STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
@@ -98,6 +101,17 @@ class Context(Labs):
         if not path.exists():
             raise Failure(f"{name} is not built")
         return path
+
+    def scenario(self, name):
+        """What a scenario of the simulator reports of itself, in virtual time."""
+        simulator = self.programs.parent / "sim" / "gamma-sim"
+        if not simulator.exists():
+            raise Failure(f"{simulator} is not built")
+        done = subprocess.run([simulator, "--scenario", name], capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            raise Failure(done.stdout + done.stderr)
+        return done.stdout
 
     # ---- gamma-rawpacket ----
 

@@ -223,6 +223,10 @@ def udp(goals):
         goals.ratio("UDP: 8 B, gamma / plain UDP sockets", "<=", 1.3, short,
                     of(sockets, BASELINE_BYTES), sockets.rpartition(", ")[2])
     goals.ratio("UDP: libfabric tcp / gamma", ">=", 1.8, of("tcp, short", 8), short, "8 B")
+    goals.ratio("UDP: 8 B over raw Ethernet, a UDP socket beside it / none", "<=", 1.03,
+                of(f"{parts_udp.BESIDE}, short", 8), of(f"{parts_udp.RAW}, short", 8))
+    goals.value("UDP: round trips by which a lost datagram of 1 MiB delays it", "<=", 3,
+                goals.get("udp", parts_udp.LOST, parts_udp.LOST_DELAY, MIB), "virtual time")
     for size, wanted, gamma in ((8, 1.3, short), (MIB, 5, of(
             f"{parts_udp.GAMMA}, ping-pong", MIB, parts_udp.suffix(1500, True)))):
         goals.ratio("UDP: ofi_rxd / gamma", ">=", wanted, of("ofi_rxd over udp", size), gamma,

@@ -2,6 +2,9 @@
 """gamma over UDP beside TCP, with the kernel's offloads on and off, beside plain UDP sockets, and
 beside libfabric's reliable datagrams over UDP."""
 
+import re
+
+from cluster import Failure
 from interleave import woven
 from parts_libfabric import BASELINE_BYTES, MIB, MTUS, ON
 from parts_mpi import TRANSPORTS, ping_pong
@@ -9,6 +12,9 @@ from results import Case, Value
 
 OFF = ", offloads off"
 GAMMA = "gamma over UDP"
+RAW, BESIDE = "gamma", "gamma, UDP beside"
+LOST = "a lost datagram of a train"
+LOST_DELAY = "delay by it, at most"
 CONNECTED, UNCONNECTED = "plain UDP, connected", "plain UDP, unconnected"
 RXD = "udp;ofi_rxd"
 LONG = (65536, MIB)
@@ -68,8 +74,19 @@ def short_messages(ctx):
         Case(CONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES])),
         Case(UNCONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES], "-u")),
         *(Case(f"{name}, short", lambda name=name: ctx.latency_values(lab, name, [8]))
-          for name in (GAMMA, "tcp")),
+          for name in (GAMMA, "tcp", RAW, BESIDE)),
     ]
+
+
+def lost_datagram(ctx):
+    """In virtual time: on a real machine processes wait for processors many times as long."""
+    def run():
+        report = ctx.scenario("train-loss-cost")
+        found = re.findall(r"(?:the first frame|one in the middle|the last of many) ([0-9.]+)", report)
+        if len(found) != 3:
+            raise Failure(f"not understood: {report}")
+        return [Value(LOST_DELAY, "round trips", max(map(float, found)), MIB)]
+    return Case(LOST, run)
 
 
 def udp(ctx):
@@ -83,6 +100,7 @@ def udp(ctx):
         cases += delays_at(ctx, mtu, offloads)
         if not ctx.brief:
             cases += mpi_at(ctx, mtu, offloads)
+    cases.append(lost_datagram(ctx))
     if not ctx.brief:
         lab = ctx.pair(offloads=True)
         cases.append(Case("ofi_rxd over udp", lambda: ctx.latency_values(
