@@ -82,7 +82,8 @@ def lost_datagram(ctx):
     """In virtual time: on a real machine processes wait for processors many times as long."""
     def run():
         report = ctx.scenario("train-loss-cost")
-        found = re.findall(r"(?:the first frame|one in the middle|the last of many) ([0-9.]+)", report)
+        found = re.findall(r"(?:the first frame|one in the middle|the last of many) ([0-9.]+)",
+                           report)
         if len(found) != 3:
             raise Failure(f"not understood: {report}")
         return [Value(LOST_DELAY, "round trips", max(map(float, found)), MIB)]
