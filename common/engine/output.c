@@ -343,9 +343,9 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 static unsigned send_budget(const struct gamma_endpoint *endpoint)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
-	const unsigned train = endpoint->packet->train;
+	const unsigned train = endpoint->train;
 
-	if (gamma_unlikely(train))
+	if (gamma_unlikely(train) && gamma_links_brings_trains(endpoint))
 		return (GAMMA_SEND_BUDGET + train - 1) / train * train;
 	return (unsigned) gamma_min(gamma_max(frames, GAMMA_SEND_LEAST), GAMMA_SEND_BUDGET);
 }

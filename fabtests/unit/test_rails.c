@@ -592,6 +592,20 @@ static void unasked__a_peer_that_has_none(void **state)
 	assert_int_equal(net_stats(net, 1)->malformed + net_stats(net, 1)->stray, 0);
 }
 
+static void udp__a_peer_that_is_gone_is_declared_dead_in_time(void **state)
+{
+	uint64_t began;
+
+	(void) state;
+	send_long(4);
+	net_run(net, 2 * MS);
+	net->nodes[1].broken[0] = net->nodes[1].broken[1] = true;
+	began = net->now;
+	while (!net_stats(net, 0)->peer_timeouts && net->now < began + 1000 * SEC)
+		net_run(net, 10 * MS);
+	assert_in_range(net->now - began, 0, 3 * net->nodes[0].ep.local.limits.peer_timeout / 2);
+}
+
 static void udp__what_it_refuses_leaves_raw(void **state)
 {
 	unsigned raw = net->nodes[0].left[0];
@@ -896,6 +910,7 @@ int main(void)
 		UDP_TEST(udp__an_eager_message_behind_others_is_all_there),
 		UDP_TEST(udp__an_eager_message_of_three_frames_stays_raw),
 		UDP_TEST(udp__nothing_toward_a_slow_port),
+		UDP_TEST(udp__a_peer_that_is_gone_is_declared_dead_in_time),
 		UDP_TEST(unasked__a_flow_has_rails_once_a_message_is_long),
 		UDP_TEST(unasked__a_peer_that_has_none),
 		UDP_TEST(udp__what_it_refuses_leaves_raw),
