@@ -176,6 +176,16 @@ void fault_remember(struct sim *sim, const struct frame *frame)
 	if (*slot)
 		wire_frame_free(sim, *slot);
 	*slot = wire_frame_copy(sim, frame);
+	(*slot)->landed = sim->now; /* in the store */
+}
+
+/* No network keeps frames for as long as peers that are gone are remembered. */
+const struct frame *fault_recall(struct sim *sim, uint64_t delay)
+{
+	const struct frame *frame =
+		sim->old[sim_random(sim) % gamma_min(sim->old_count, OLD_FRAMES)];
+
+	return sim->now + delay - frame->landed < sim->config.forget ? frame : NULL;
 }
 
 /* ---- partitions, refusals ---- */

@@ -52,7 +52,7 @@ struct frame {
 	struct sim_message *message; /* of DATA: whose payload; NULL: the message has ended */
 	uint32_t carries; /* bytes of the DATA frame's payload, also if this is only a part of it */
 	size_t len;       /* bytes */
-	uint64_t landed;  /* ns: when it came into the ring */
+	uint64_t landed;  /* ns: when it came into the ring, or, to be replayed, was kept */
 	uint8_t bytes[];
 };
 
@@ -227,6 +227,8 @@ void fault_damage(struct sim *sim, struct frame *frame, enum sim_fault how);
 bool fault_now(const struct sim *sim, uint32_t per_million_set);
 bool fault_chance(struct sim *sim, uint32_t per_million);
 void fault_remember(struct sim *sim, const struct frame *frame);
+/* One of these, to be replayed after that delay (ns), or NULL. */
+const struct frame *fault_recall(struct sim *sim, uint64_t delay);
 
 /* ---- attacker.c ---- */
 void attacker_record(struct sim *sim, const struct frame *frame);

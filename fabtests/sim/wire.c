@@ -159,6 +159,7 @@ static void leave(struct nic *nic, struct frame *frame)
 	struct sim *sim = node->sim;
 	uint64_t delay = 0;
 	enum sim_fault fault = fault_of(sim, frame, &delay);
+	const struct frame *old;
 
 	if (node->train_cut) {
 		wire_drop(sim, frame, SIM_TRAIN_CUT);
@@ -184,11 +185,10 @@ static void leave(struct nic *nic, struct frame *frame)
 			 wire_frame_copy(sim, frame));
 		break;
 	case SIM_REPLAY:
-		sim_push(
-			sim, at_switch(nic, 1 + delay), EVENT_SWITCH, 0,
-			wire_frame_copy(
-				sim,
-				sim->old[sim_random(sim) % gamma_min(sim->old_count, OLD_FRAMES)]));
+		old = fault_recall(sim, delay);
+		if (old)
+			sim_push(sim, at_switch(nic, 1 + delay), EVENT_SWITCH, 0,
+				 wire_frame_copy(sim, old));
 		break;
 	default:
 		break;
