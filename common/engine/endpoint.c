@@ -400,8 +400,8 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 	unsigned count = 0;
 
 	fds[count++] = endpoint->shm->link.fd;
-	for (uint8_t r = 0; r < GAMMA_RAILS_MAX; r++) {
-		const struct gamma_link *link = gamma_links_of_rail(endpoint, r);
+	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++) {
+		const struct gamma_link *link = gamma_links_of_rail(endpoint, (uint8_t) r);
 
 		if (!link)
 			continue;
