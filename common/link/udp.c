@@ -436,7 +436,23 @@ static inline bool receive_from(struct udp_link *udp, int fd, bool across)
 	return true;
 }
 
-/* Both sockets were empty a moment ago, so the new peer's datagrams stay in order. */
+/* Connected to the link itself the socket gets nothing more. What it has got is older than what
+ * that peer sends from now on. */
+static bool leave_peer(struct udp_link *udp)
+{
+	struct gamma_udp_connected *connected = &udp->connected;
+	union udp_address own;
+	socklen_t len = sizeof(own);
+
+	if (getsockname(connected->fd, &own.any, &len) || connect(connected->fd, &own.any, len))
+		return false;
+	connected->peer = 0;
+	connected->drain = connected->fd;
+	return true;
+}
+
+/* Datagrams may have come since both sockets were empty: those in the first one are older than what
+ * the connected one gets from now on. */
 static void connect_wanted(struct udp_link *udp)
 {
 	struct gamma_udp_connected *connected = &udp->connected;
@@ -444,12 +460,16 @@ static void connect_wanted(struct udp_link *udp)
 	union udp_address to;
 	socklen_t len;
 
+	if (connected->peer && leave_peer(udp))
+		return; /* the next time */
 	memcpy(frame.room, &connected->wanted, GAMMA_MAC_LEN);
 	memcpy(frame.room + GAMMA_ETH_LEN, (uint8_t *) &connected->wanted + GAMMA_MAC_LEN,
 	       sizeof(uint16_t));
 	len = gamma_ip_group_is_mac(frame.head) ? 0 : frame_to_address(udp, &frame, &to);
-	if (len && !connect(connected->fd, &to.any, len))
+	if (len && !connected->peer && !connect(connected->fd, &to.any, len)) {
 		connected->peer = connected->wanted;
+		connected->drain = udp->link.fd;
+	}
 	connected->wanted = 0;
 }
 
@@ -459,6 +479,13 @@ static inline bool receive_datagrams(struct udp_link *udp, bool across)
 	int fds[] = {udp->link.fd, connected->fd};
 	bool both = gamma_udp_connected_both(connected);
 
+	if (gamma_unlikely(connected->drain >= 0)) {
+		if (receive_from(udp, connected->drain, across))
+			return true;
+		if (udp->errors)
+			return false;
+		connected->drain = -1;
+	}
 	if (both) {
 		bool found = receive_from(udp, fds[!connected->ahead], across);
 
@@ -733,7 +760,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	udp->attr = *attr;
 	memcpy(udp->mac, mac, GAMMA_MAC_LEN);
 	udp->cache = attr->ipv6 && !cache ? calloc(1, sizeof(*udp->cache)) : cache;
-	udp->connected.fd = udp->link.connected_fd = -1;
+	udp->connected.fd = udp->connected.drain = udp->link.connected_fd = -1;
 	udp->link.fd = open_socket(udp);
 	ret = udp->link.fd < 0            ? -errno
 	      : attr->ipv6 && !udp->cache ? -ENOMEM

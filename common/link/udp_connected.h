@@ -30,6 +30,7 @@ struct gamma_udp_connected {
 	uint64_t candidate; /* the peer that may get most of the calls */
 	uint32_t votes;     /* calls to the candidate, less those to others; not below 0 */
 	uint64_t wanted;    /* the peer to connect to next; 0: none */
+	int drain;          /* descriptor of the socket to empty before the other; -1: none */
 	bool ahead;         /* it gave the last datagram, not the first socket */
 	uint32_t skipped;   /* polls since the one that is not ahead was polled */
 	uint32_t quiet;     /* empty polls of that one */

@@ -15,7 +15,7 @@
 mapfile -t lists < <(printf '%b' 'include Makefile\nprint-lists:\n' '\t@echo $(VERSION)\n' \
 	'\t@echo $(bin_PROGRAMS) $(sbin_PROGRAMS) $(bin_SCRIPTS) $(sbin_SCRIPTS)\n' \
 	'\t@echo $(dist_man_MANS) $(man_MANS)\n' '\t@echo $(completed) $(dist_completion_DATA)\n' |
-	make -s -C "$abs_top_builddir" -f - print-lists)
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -C "$abs_top_builddir" -f - print-lists)
 release=${lists[0]}
 read -ra installed <<<"${lists[1]}"
 read -ra pages <<<"${lists[2]}"
