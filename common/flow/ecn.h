@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 struct gamma_fields;
 struct gamma_flow;
 
@@ -28,6 +30,6 @@ void gamma_ecn_delivered(struct gamma_flow *flow);
 /* A plain acknowledgement reports the peer's count. */
 void gamma_ecn_heard(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* A DATA frame was taken, and local->ecn says how it came. */
-void gamma_ecn_arrived(struct gamma_flow *flow);
+GAMMA_NOINLINE void gamma_ecn_arrived(struct gamma_flow *flow);
 
 #endif /* GAMMA_FLOW_ECN_H */

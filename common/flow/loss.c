@@ -200,6 +200,18 @@ static uint64_t grace_of(const struct gamma_flow *flow, const struct gamma_loss_
 	return gamma_max(loss->rack_rtt, loss->rtt_min) + reorder_window(flow, loss);
 }
 
+/* Apart, so that a search that finds nothing stays short. */
+static GAMMA_NOINLINE void lose(struct gamma_flow *flow, uint32_t seq, uint64_t now)
+{
+	const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+	gamma_path_mtu_lost(flow, seq, now);
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_congestion_lost(flow, sent);
+	flow->repair.lost += sent->again;
+	gamma_send_window_mark_lost(flow, seq);
+}
+
 /* Frames sent before one that has arrived by the same rail are lost, once they could have been
  * overtaken by no more than the reorder window; the timer looks again at those not yet due. */
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
@@ -219,11 +231,7 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
 		if (now >= sent->time + grace) {
-			gamma_path_mtu_lost(flow, seq, now);
-			if (gamma_unlikely(flow->congestion.on))
-				gamma_congestion_lost(flow, sent);
-			flow->repair.lost += sent->again;
-			gamma_send_window_mark_lost(flow, seq);
+			lose(flow, seq, now);
 		} else {
 			next = gamma_min(next, sent->time + grace);
 		}

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/base.h"
+
 struct gamma_flow;
 
 struct gamma_repair {
@@ -21,6 +23,6 @@ struct gamma_repair {
 /* Before the first frame. */
 void gamma_repair_begin(struct gamma_flow *flow);
 /* After a search for lost frames, if any are to be sent again: adapts the bound. */
-void gamma_repair_adapt(struct gamma_flow *flow);
+GAMMA_NOINLINE void gamma_repair_adapt(struct gamma_flow *flow);
 
 #endif /* GAMMA_FLOW_REPAIR_H */
