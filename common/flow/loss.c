@@ -217,7 +217,7 @@ static GAMMA_NOINLINE void lose(struct gamma_flow *flow, uint32_t seq, uint64_t 
 void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 {
 	const struct gamma_loss_of_rail *loss = &flow->loss.first;
-	uint64_t grace = grace_of(flow, loss), next = GAMMA_NEVER;
+	uint64_t grace = 0, next = GAMMA_NEVER; /* mostly nothing is early enough to need it */
 
 	if (gamma_unlikely(flow->loss.wide))
 		narrow(flow);
@@ -226,10 +226,12 @@ void gamma_loss_detect(struct gamma_flow *flow, uint64_t now)
 
 		if (gamma_unlikely(flow->rails) && sent->state == GAMMA_SENT_FLYING) {
 			loss = gamma_rails_loss(flow, sent->rail);
-			grace = grace_of(flow, loss);
+			grace = 0;
 		}
 		if (sent->state != GAMMA_SENT_FLYING || sent->serial >= loss->rack_serial)
 			continue;
+		if (!grace)
+			grace = grace_of(flow, loss);
 		if (now >= sent->time + grace) {
 			lose(flow, seq, now);
 		} else {
