@@ -357,6 +357,19 @@ static void take_source(struct udp_link *udp)
 		gamma_pseudo_mac_make((const uint8_t *) &udp->from.v4.sin_addr, udp->peer);
 }
 
+/* With its source and control messages. */
+static struct msghdr message_from(struct udp_link *udp, struct iovec *iov, uint8_t control[CONTROL])
+{
+	return (struct msghdr){
+		.msg_name = &udp->from,
+		.msg_namelen = sizeof(udp->from),
+		.msg_iov = iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CONTROL,
+	};
+}
+
 /* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors.
  * The kernel quotes the datagram that was sent, from the frame on. */
 static bool receive_error(struct udp_link *udp, int fd)
@@ -367,14 +380,7 @@ static bool receive_error(struct udp_link *udp, int fd)
 	ssize_t len;
 
 	do {
-		struct msghdr msg = {
-			.msg_name = &udp->from,
-			.msg_namelen = sizeof(udp->from),
-			.msg_iov = &iov,
-			.msg_iovlen = 1,
-			.msg_control = control,
-			.msg_controllen = sizeof(control),
-		};
+		struct msghdr msg = message_from(udp, &iov, control);
 
 		len = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
 		if (len < 0 || !is_port_unreachable(&msg))
@@ -405,14 +411,7 @@ static ssize_t read_marked(struct udp_link *udp, int fd)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
 	struct iovec iov = {udp->train.bytes, GAMMA_TRAIN_BUFFER};
-	struct msghdr msg = {
-		.msg_name = &udp->from,
-		.msg_namelen = sizeof(udp->from),
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
+	struct msghdr msg = message_from(udp, &iov, control);
 	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT);
 
 	udp->link.ecn = len > 0 ? gamma_ip_marks_get(&msg) : GAMMA_ECN_NONE;

@@ -519,12 +519,7 @@ static void bulk__loss_lowers_the_bound_and_quiet_raises_it(void **state)
 	(void) state;
 	bulk_streams(3, 4 << 20);
 	net_run(net, 200 * US);
-	net_rule(net, (struct rule){.fate = DROP,
-				    .from = 1,
-				    .kind = GAMMA_KIND_DATA,
-				    .op = ANY_OP,
-				    .seq = ANY_SEQ,
-				    .times = 1});
+	net_drop(net, 1, GAMMA_KIND_DATA, 1);
 	net_run(net, 400 * US);
 	bound = pool(0)->bound;
 	assert_in_range(bound, GAMMA_BUDGET, 150);
@@ -555,12 +550,7 @@ static void bulk__one_alone_is_bounded_too(void **state)
 	(void) state;
 	bulk_streams(1, 4 << 20);
 	net_run(net, 200 * US);
-	net_rule(net, (struct rule){.fate = DROP,
-				    .from = 1,
-				    .kind = GAMMA_KIND_DATA,
-				    .op = ANY_OP,
-				    .seq = ANY_SEQ,
-				    .times = 1});
+	net_drop(net, 1, GAMMA_KIND_DATA, 1);
 	net_run(net, MS);
 	assert_in_range(pool(0)->bound, GAMMA_BUDGET, 150);
 	net_finish(net, SEC);

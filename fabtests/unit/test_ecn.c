@@ -183,12 +183,7 @@ static void flow__slows_down_and_sends_nothing_again(void **state)
 static void flow__a_lost_acknowledgement_loses_no_mark(void **state)
 {
 	(void) state;
-	net_rule(net, (struct rule){.fate = DROP,
-				    .from = 1,
-				    .kind = GAMMA_KIND_ACK,
-				    .op = ANY_OP,
-				    .seq = ANY_SEQ,
-				    .times = 1});
+	net_drop(net, 1, GAMMA_KIND_ACK, 1);
 	mark = GAMMA_ECN_MARKED;
 	send_frames(1);
 	mark = GAMMA_ECN_CAPABLE;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What tests of rails share: two endpoints with two rails each, in virtual time. */
+#ifndef GAMMA_TEST_RAILS_FIXTURE_H
+#define GAMMA_TEST_RAILS_FIXTURE_H
+
+#include "pair_fixture.h"
+
+enum { LONG = 1 << 20, EAGER = 16384 };
+
+static struct gamma_rail *rail(unsigned from, unsigned r)
+{
+	return &net_flow(net, from, 1 - from)->rails->rail[r];
+}
+
+static void send_long(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		net_post(net, 1, LONG);
+		net_send(net, 0, 1, LONG, GAMMA_WHEN_ARRIVED);
+	}
+}
+
+static void forge_list(uint8_t op, struct gamma_rails_list list, bool crc)
+{
+	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_PROBE, op);
+
+	fields.payload_len = sizeof(list);
+	fields.extensions = crc ? GAMMA_EXT_PAYLOAD_CRC : 0;
+	fields.payload_crc = gamma_crc32c(0, &list, sizeof(list));
+	net_forge(net, 0, 1, &fields, &list);
+	net_run(net, MS);
+}
+
+#endif /* GAMMA_TEST_RAILS_FIXTURE_H */
