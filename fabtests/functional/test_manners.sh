@@ -113,6 +113,24 @@ check "interfaces" grep -q ' lo ' <(completes gammaping -I l)
 echo 'node17 02:00:00:00:00:17' >"$work/gamma.conf"
 check "hosts of gamma.conf" grep -q ' node17 ' <(FI_GAMMA_CONF=$work/gamma.conf completes gammaping '' no)
 
+# ---- called from elsewhere ----
+
+# quickstart finds its files through a symbolic link, and in a folder with a blank: there it mounts
+# the tree at a plain path, which needs root.
+ln -s "$(realpath "$top_srcdir")/quickstart" "$work/a link"
+if runs 0 "$work/a link" --version; then expect "quickstart, through a link" is_version quickstart; fi
+mkdir -p "$work/a tree/lab"
+cp -r "$top_srcdir/quickstart" "$top_srcdir/quickstart.d" "$top_srcdir/configure.ac" "$work/a tree"
+cp "$top_srcdir/lab/version.sh" "$work/a tree/lab"
+if [ "$(id -u)" -ne 0 ]; then
+	runs 1 "$work/a tree/quickstart" --version || true
+	expect "quickstart, in a folder with a blank, asks for root" grep -q 'use sudo' "$work/err"
+elif unshare --mount true 2>/dev/null; then
+	if runs 0 "$work/a tree/quickstart" --version; then
+		expect "quickstart, in a folder with a blank" is_version quickstart
+	fi
+fi
+
 # ---- variables ----
 
 # A tool whose page names the provider's variables points at one that is misspelt, but not instead of
@@ -153,7 +171,7 @@ on_terminal() { # COMMAND...
 }
 without() { ! "$@"; }
 has_colours() { grep -q $'\e\\[[0-9;]*m' "$work/out"; }
-# A quickstart that fails at once, as any that has something to say in red.
+# A quickstart that fails at once, with a message in red.
 fails_at_once() { on_terminal env TERM=xterm "$@" "$top_srcdir/quickstart" fuzz x >"$work/out" 2>&1; }
 if [ -x "$(type -P python3)" ]; then
 	fails_at_once || true
