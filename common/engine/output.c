@@ -386,7 +386,8 @@ static void resume_rails(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->local.rails_busy = busy;
 }
 
-/* Makes the stalled flows ready again. */
+/* Makes the stalled flows ready again. An endpoint with one link may get a second one while the
+ * first is busy, or after that. */
 static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 {
 	struct gamma_list *stalled = &endpoint->local.stalled;
@@ -394,6 +395,7 @@ static void resume_stalled(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->stalled_until = 0;
 	if (endpoint->packet_until <= now)
 		endpoint->packet_until = 0;
+	endpoint->local.rails_busy = endpoint->packet_until ? 1 : 0;
 	if (gamma_unlikely(endpoint->local.rail_count > 1))
 		resume_rails(endpoint, now);
 	while (!gamma_list_empty(stalled)) {

@@ -570,6 +570,8 @@ void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now)
 	if (gamma_unlikely(flow->state != GAMMA_FLOW_OPEN))
 		return;
 	flow->loss.heard = flow->last_data = now;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_ask(flow, now);
 	if (gamma_likely(deferred->has_ack)) {
 		fields.kind = GAMMA_KIND_DATA;
 		fields.extensions = GAMMA_EXT_ACK;

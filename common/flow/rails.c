@@ -307,10 +307,15 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 
 void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 {
+	flow->rails->came |= (uint8_t) (1u << flow->local->rail);
+	flow->rails->came_last = flow->local->rail;
+	gamma_rails_ask(flow, now);
+}
+
+void gamma_rails_ask(struct gamma_flow *flow, uint64_t now)
+{
 	struct gamma_rails *rails = flow->rails;
 
-	rails->came |= (uint8_t) (1u << flow->local->rail);
-	rails->came_last = flow->local->rail;
 	if (gamma_likely(rails->asks))
 		return;
 	rails->asks = 1;

@@ -114,8 +114,10 @@ GAMMA_NOINLINE void gamma_rails_free(struct gamma_flow *flow);
 /* The same in the midst of a flow, of an endpoint that can have a rail over UDP: it has a long
  * message to send, or its peer asks for rails. */
 GAMMA_NOINLINE void gamma_rails_begin(struct gamma_flow *flow);
-/* The peer has been heard, for the first time: asks for its rails. */
+/* A frame of the peer's has come: asks for its rails, if that has not been done. */
 GAMMA_NOINLINE void gamma_rails_heard(struct gamma_flow *flow, uint64_t now);
+/* The same of a frame whose rail was noted before. */
+GAMMA_NOINLINE void gamma_rails_ask(struct gamma_flow *flow, uint64_t now);
 
 /* ---- the way out ---- */
 

@@ -161,6 +161,50 @@ static void unasked__a_flow_has_rails_once_a_message_is_long(void **state)
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
 }
 
+/* Whether the only link takes frames matters to nobody, until there is a second one. */
+static void unasked__the_first_link_was_full_before(void **state)
+{
+	struct gamma_endpoint *endpoint;
+
+	(void) state;
+	raw_and_udp();
+	endpoint = &net->nodes[0].ep;
+	endpoint->local.use_udp = use_udp;
+	endpoint->local.rail_count = 0;
+	net_exchange(net);
+	endpoint->burst[0] =
+		(struct gamma_frame){.flow = net_flow(net, 0, 1), .kind = GAMMA_KIND_ACK};
+	gamma_output_account(endpoint, &net->nodes[0].link, false, 1, 0, -EAGAIN, net->now);
+	assert_int_equal(endpoint->local.rails_busy, 1);
+	net_run(net, MS);
+	assert_int_equal(endpoint->packet_until, 0);
+	assert_int_equal(endpoint->local.rails_busy, 0);
+}
+
+/* The peer has asked, or a long message was sent; then nothing but short ones come, whose frames
+ * take the fast path. */
+static void unasked__rails_are_asked_for_behind_short_messages(void **state)
+{
+	struct gamma_fields fields;
+	struct gamma_flow *flow;
+
+	(void) state;
+	raw_and_udp();
+	net->nodes[1].ep.local.use_udp = use_udp;
+	net_exchange(net);
+	net->lawless = true;
+	flow = net_flow(net, 1, 0);
+	gamma_rails_begin(flow);
+	assert_false(flow->rails->asking);
+	fields = net_fields(net, 0, 1, GAMMA_KIND_DATA, GAMMA_OP_SEND);
+	fields.seq = flow->rx.next;
+	assert_true(gamma_flow_receive_message(flow, &fields, (const uint8_t *) "", net->now));
+	gamma_flow_process_deferred(flow->local, net->now);
+	assert_true(flow->rails->asking);
+	net_run(net, 50 * MS);
+	assert_int_equal(rail(1, 1)->state, GAMMA_RAIL_USABLE);
+}
+
 static void unasked__a_peer_that_has_none(void **state)
 {
 	(void) state;
@@ -397,6 +441,8 @@ int main(void)
 		UDP_TEST(udp__nothing_toward_a_slow_port),
 		UDP_TEST(udp__a_peer_that_is_gone_is_declared_dead_in_time),
 		UDP_TEST(unasked__a_flow_has_rails_once_a_message_is_long),
+		UDP_TEST(unasked__the_first_link_was_full_before),
+		UDP_TEST(unasked__rails_are_asked_for_behind_short_messages),
 		UDP_TEST(unasked__a_peer_that_has_none),
 		UDP_TEST(udp__what_it_refuses_leaves_raw),
 		UDP_TEST(udp__that_is_cut_is_doubted_and_raw_goes_on),
