@@ -417,8 +417,8 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	if (once)
 		gamma_loss_take_probe_time(loss, rail->probe_rtt);
 	rail->sent_arrived = gamma_max(rail->sent_arrived, rail->probe_first);
-	if (r)
-		take_size(rail, rail->probe_size);
+	if (r) /* the own NIC's MTU may have been lowered since it left */
+		take_size(rail, (uint32_t) gamma_min(rail->probe_size, rail->most));
 	note_answer(flow, r, now);
 	if (rail->state != GAMMA_RAIL_USABLE)
 		begin_to_use(flow, r);
@@ -695,6 +695,7 @@ static void take_own_mtu(struct gamma_flow *flow, uint8_t r, uint32_t mtu, uint6
 			doubt_rail(flow, r, now);
 		flow->local->own_rails[r].doubted -= rail->state == GAMMA_RAIL_DOUBTED;
 		rail->state = GAMMA_RAIL_NONE;
+		rail->probing = rail->wanted = false;
 	}
 	gamma_rails_choice_use(flow, flow->rail);
 }

@@ -425,6 +425,37 @@ static void mtu__of_the_own_second_nic_is_lowered(void **state)
 	net_finish(net, SEC);
 }
 
+/* The NIC's MTU falls while the answer to a larger probe is on its way. */
+static void mtu__late_answer_does_not_undo_that_it_is_lowered(void **state)
+{
+	struct gamma_local *local;
+
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	local = &net->nodes[0].ep.local;
+	net_exchange(net);
+	while (!rail(0, 1)->probe_first)
+		net_run(net, 10 * US);
+	assert_int_equal(rail(0, 1)->probe_size, 9000);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_UNPROVEN);
+	gamma_rails_set_own_mtu(local, 1, 2000, net->now);
+	net_run(net, 50 * MS);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	assert_int_equal(rail(0, 1)->mtu, 2000);
+}
+
+/* Nor does it bring a NIC back whose MTU is too small for any rail. */
+static void mtu__late_answer_of_a_rail_that_is_none_any_more(void **state)
+{
+	(void) state;
+	gamma_rails_want_probe(net_flow(net, 0, 1), 1);
+	net_run(net, 5 * US);
+	assert_true(rail(0, 1)->probing);
+	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
+	net_run(net, 50 * MS);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+}
+
 /* One that began with 1,500 bytes, as its first probes were answered late. */
 static void mtu__larger_is_found_in_the_midst_of_a_stream(void **state)
 {
@@ -501,6 +532,8 @@ int main(void)
 		RAILS_TEST(doubt__not_while_its_probe_cannot_leave),
 		RAILS_TEST(reset__answers_the_probe_of_a_rail),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
+		RAILS_TEST(mtu__late_answer_does_not_undo_that_it_is_lowered),
+		RAILS_TEST(mtu__late_answer_of_a_rail_that_is_none_any_more),
 		RAILS_TEST(mtu__larger_is_found_in_the_midst_of_a_stream),
 		RAILS_TEST(mtu__large_is_asked_for_twice_before_small),
 		RAILS_TEST(alias__ends_with_its_flow),
