@@ -385,6 +385,16 @@ static void take_disputed(struct gamma_flow *flow, bool asked, bool again)
 	end_if_all_returned(flow);
 }
 
+/* A peer that has sent no frame yet knows nothing of what was granted upon a REQUEST in its name.
+ * It is asked by a probe where its numbers begin; once they are right, RECLAIM is asked again. */
+static void doubt_request(struct gamma_flow *flow)
+{
+	if (flow->rx.proven || flow->rx.arrived != flow->rx.first || !gamma_credit_window(flow))
+		return;
+	flow->credit.reclaiming = true;
+	gamma_loss_challenge(flow, flow->loss.heard);
+}
+
 void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
 {
 	struct gamma_credit *credit = &flow->credit;
@@ -398,11 +408,15 @@ void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
 		take_disputed(flow, asked, again);
 		return;
 	}
-	if (!credit->active || !more)
+	if (!credit->active)
 		return;
-	credit->returned = returned;
-	book_used(flow, more);
-	end_if_all_returned(flow);
+	if (more) {
+		credit->returned = returned;
+		book_used(flow, more);
+		end_if_all_returned(flow);
+	}
+	if (gamma_unlikely(asked))
+		doubt_request(flow);
 }
 
 void gamma_credit_release(struct gamma_flow *flow)

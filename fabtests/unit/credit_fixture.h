@@ -25,6 +25,7 @@ static inline void ask_back(void)
 
 	flow->credit.reclaiming = true;
 	gamma_flow_want(flow, GAMMA_PENDING_RECLAIM);
+	gamma_loss_rearm(flow, net->now);
 	net_run(net, 100 * US);
 }
 

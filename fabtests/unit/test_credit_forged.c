@@ -98,6 +98,34 @@ static void forged__request_whose_grant_is_lost(void **state)
 	assert_int_equal(pool(1)->granted, 0);
 }
 
+/* The peer has sent no frame yet, so that the forged one says where its numbers begin. It knows
+ * nothing of the credit, and its answers to RECLAIM do not fit. */
+static void forged__request_before_the_first_frame(void **state)
+{
+	static const uint32_t numbers[] = {-4u * GAMMA_WINDOW_MAX, 4 * GAMMA_WINDOW_MAX,
+					   -1u * GAMMA_WINDOW_MAX, 1u << 31};
+
+	for (unsigned i = 0; i < gamma_array_size(numbers); i++) {
+		struct gamma_fields fields;
+
+		teardown(state);
+		setup(state);
+		messages(1, 0, 1);
+		net_finish(net, SEC);
+		fields = net_fields(net, 0, 1, GAMMA_KIND_REQUEST, 0);
+		fields.seq = numbers[i];
+		net_forge(net, 0, 1, &fields, NULL);
+		net_run(net, MS);
+		assert_int_not_equal(pool(1)->granted, 0);
+		ask_back();
+		net_run(net, SEC);
+		assert_int_equal(pool(1)->granted, 0);
+		messages(0, 1, 100);
+		net_finish(net, SEC);
+		assert_int_equal(net->nodes[0].failures + net->nodes[1].failures, 0);
+	}
+}
+
 static void forged__answer_to_reclaim(void **state)
 {
 	const struct gamma_flow *in = net_flow(net, 1, 0);
@@ -144,6 +172,7 @@ int main(void)
 		NET_TEST(forged__limit_that_nobody_grants),
 		NET_TEST(forged__limit_and_reclaim),
 		NET_TEST(forged__request_whose_grant_is_lost),
+		NET_TEST(forged__request_before_the_first_frame),
 		NET_TEST(forged__answer_to_reclaim),
 		NET_TEST(forged__answer_to_reclaim_and_request),
 	};
