@@ -51,7 +51,7 @@ class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
     def __init__(self, tool, name, build, hosts, *, mtu=1500, b2b=False, rate=None,
-                 offloads=False, gammad=False, uplink=False, nics=1, one_switch=False):
+                 offloads=True, gammad=False, uplink=False, nics=1, one_switch=False):
         self.tool, self.name, self.build = str(tool), name, build
         self.hosts, self.mtu, self.offloads = hosts, mtu, offloads
         self.shared = Path("/run/gamma-lab", name, "shared")

@@ -13,8 +13,8 @@ TREE = Path(__file__).resolve().parents[3]
 # libfabric's providers by the name that the tables use.
 PROVIDERS = {
     "gamma": "gamma",
+    "gamma, raw alone": "gamma",
     "gamma over UDP": "gamma",
-    "gamma, UDP beside": "gamma",
     "gamma, two NICs": "gamma",
     "gamma, a bond": "gamma",
     "tcp": "tcp",
@@ -23,10 +23,10 @@ PROVIDERS = {
     "shm": "shm",
 }
 # gamma's domain by that name, and the environment that chooses its link.
-DOMAINS = {"gamma": "gam0", "gamma over UDP": "gam0-udp", "gamma, UDP beside": "gam0+udp",
+DOMAINS = {"gamma": "gam0", "gamma, raw alone": "gam0", "gamma over UDP": "gam0-udp",
            "gamma, two NICs": "gam0,gam1", "gamma, a bond": "bond0"}
-LINKS = {"gamma over UDP": {"FI_GAMMA_LINK": "udp"},
-         "gamma, UDP beside": {"FI_GAMMA_LINK": "raw+udp"},
+LINKS = {"gamma, raw alone": {"FI_GAMMA_LINK": "packet"},
+         "gamma over UDP": {"FI_GAMMA_LINK": "udp"},
          "gamma, two NICs": {"FI_GAMMA_IFACE": "gam0,gam1"}}
 KEPT_S = 3600 # longer than anything is kept
 STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 MiB
@@ -49,8 +49,9 @@ class Labs:
                                  self.build, hosts, **options)
         return self.labs[key]
 
-    def pair(self, mtu=1500, purpose="", offloads=False):
-        """Two hosts, back to back unless the user wants the switch between them."""
+    def pair(self, mtu=1500, purpose="", offloads=True):
+        """Two hosts, back to back unless the user wants the switch between them; with the kernel's
+        offloads, as by default."""
         return self.lab(mtu=mtu, b2b=not self.switch, purpose=purpose, offloads=offloads)
 
     def ask_kept(self, lab, server, client, ready="ready"):

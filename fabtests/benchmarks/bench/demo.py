@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The demonstration: gamma over raw Ethernet and over UDP beside TCP, with the kernel's offloads as
-users have them, between virtual hosts, as an ordinary user: over Ethernet through gammad where that
-is possible. One table at the end. Called by `./quickstart demo`, as root.
+"""The demonstration: gamma beside TCP between virtual hosts, both as by default, as an ordinary
+user; and gamma over UDP alone, as where there is no gammad. One table at the end. Called by
+`./quickstart demo`, as root.
 
 On standard output, for the caller to show: "demo: now TEXT" when a step begins, "demo: done TEXT"
 when it is done, "demo: note TEXT". The table goes to a file."""
@@ -27,15 +27,15 @@ from parts_gammad import USER
 
 ROUNDS = 3
 MIB = 1 << 20
-LINKS = ("raw", "udp")  # of gamma
+LINKS = ("gamma", "udp")  # as by default, through gammad where possible; and UDP alone
 PROVIDERS = (*LINKS, "tcp")
 LOSS = "1"                  # percent
 LOSSY_ROUND_TRIPS = 300     # of one try
 LOSSES_MIN = 3              # frames that a figure needs
 LOSSY_TRIES = 20            # until as many were lost; each loses some 3
-ETHERTYPES = {"raw": "0x88b5", "udp": "0x0800", "tcp": "0x0800"}
-BTLS = {"raw": ("gamma",), "udp": ("gamma", "-x", "FI_GAMMA_LINK=udp"), "tcp": ("tcp,self",)}
-DOMAINS = {"raw": "gam0", "udp": "gam0-udp"}
+ETHERTYPES = {"gamma": "0x88b5", "udp": "0x0800", "tcp": "0x0800"}
+BTLS = {"gamma": ("gamma",), "udp": ("gamma", "-x", "FI_GAMMA_LINK=udp"), "tcp": ("tcp,self",)}
+DOMAINS = {"gamma": "gam0", "udp": "gam0-udp"}
 PINGPONG_PORT = 47592       # fi_pingpong's own
 CHECKED = 1000              # messages whose contents are checked
 
@@ -99,14 +99,14 @@ class Demo:
         """With gammad where the kernel lets it hand out endpoints, else without."""
         if self.user:
             try:
-                return self.ctx.lab(offloads=True, gammad=True, **options)
+                return self.ctx.lab(gammad=True, **options)
             except Failure as failure:
                 self.user = None
                 say("note", f"no gammad ({failure}): going on with more rights than an ordinary "
                             "user has")
-        return self.ctx.lab(offloads=True, **options)
+        return self.ctx.lab(**options)
 
-    def words(self, lab, host, *command, provider="raw"):
+    def words(self, lab, host, *command, provider="gamma"):
         """As the user. Programs of the build are lent, so that users may run them."""
         extra = {"FI_GAMMA_LINK": "udp"} if provider == "udp" else {}
         if not self.user:
@@ -227,7 +227,7 @@ class Demo:
         self.introduce()
         with Step(f"{CHECKED:,} messages of 1 KiB there and back, contents checked"):
             self.check_contents()
-        transport, how = self.mpi, "MPI, by --mca btl gamma over both links and btl tcp,self"
+        transport, how = self.mpi, "MPI, by btl gamma, the same over UDP alone, and btl tcp"
         if not (self.ctx.build / ".libs" / "mca_btl_gamma.so").exists():
             transport, how = self.libfabric, "libfabric's gamma and tcp (no Open MPI here)"
             for row in ROWS.values():
@@ -247,27 +247,13 @@ class Demo:
         numbers = self.samples.get((name, provider))
         return statistics.median(numbers) if numbers else None
 
-    def best(self, name):
-        """gamma's better link and its median; None: not measured."""
-        medians = {link: self.median(name, link) for link in LINKS}
-        found = {link: value for link, value in medians.items() if value is not None}
-        if not found:
-            return None, None
-        choose = max if ROWS[name].more_is_better else min
-        link = choose(found, key=found.get)
-        return link, found[link]
-
     def table(self):
-        yield f"{'':36} {'gamma':>23}"
-        yield f"{'':36} {'raw':>11} {'UDP':>11} {'tcp':>11}   gamma's better link is"
+        yield f"{'':36} {'gamma':>11} {'UDP alone':>11} {'tcp':>11}   gamma is"
         for name, row in ROWS.items():
             cells = ["-" if value is None else f"{number_text(value)} {row.unit}"
                      for value in (self.median(name, provider) for provider in PROVIDERS)]
-            link, value = self.best(name)
-            verdict = row.verdict(value, self.median(name, "tcp"))
-            named = f" ({'UDP' if link == 'udp' else link})" if link else ""
-            yield (f"{row.text:36} " + " ".join(f"{cell:>11}" for cell in cells) +
-                   f"   {verdict}{named}")
+            verdict = row.verdict(self.median(name, "gamma"), self.median(name, "tcp"))
+            yield f"{row.text:36} " + " ".join(f"{cell:>11}" for cell in cells) + f"   {verdict}"
         yield "One way; medians of three interleaved rounds; the kernel's offloads on."
         if self.others > OTHERS_SHARE:
             yield (f"Disturbed: other programs took {self.others:.0%} of a processor meanwhile; "
@@ -280,7 +266,7 @@ class Demo:
     def conclusion(self):
         kinds = {"Faster": [], "Level": [], "Slower": []}
         for name, row in ROWS.items():
-            advantage = row.advantage(self.best(name)[1], self.median(name, "tcp"))
+            advantage = row.advantage(self.median(name, "gamma"), self.median(name, "tcp"))
             if advantage is not None:
                 kind = "Level" if is_level(advantage) else "Faster" if advantage > 1 else "Slower"
                 kinds[kind].append(row.short)

@@ -3,6 +3,7 @@
 many endpoints on one host for each other."""
 
 from cluster import Failure, end_process, json_lines
+from parts_libfabric import RAW_ALONE
 from results import Case, Value
 
 USER = "labuser"
@@ -13,11 +14,13 @@ STREAMS = [8, 1 << 20]
 
 
 class AsUser:
-    """The programs as an ordinary user, in a lab where gammad runs."""
+    """The programs as an ordinary user, in a lab where gammad runs; by raw frames alone, which is
+    what gammad opens."""
 
     def __init__(self, ctx, lab):
         self.ctx, self.lab = ctx, lab
-        self.extra = {"FI_PROVIDER_PATH": lab.shared / "gammad" / "lib"}
+        self.extra = {"FI_PROVIDER_PATH": lab.shared / "gammad" / "lib",
+                      "FI_GAMMA_LINK": "packet"}
 
     def words(self, host, program, options):
         program = self.lab.lend(self.ctx.program(program))
@@ -61,8 +64,8 @@ def gammad(ctx):
     if ctx.brief:
         return [Case("gammad's socket", user.latency)]
     cases = [
-        Case("an own socket", lambda: [*ctx.latency_values(lab, "gamma", SIZES),
-                                       *ctx.stream_values(lab, "gamma", STREAMS)]),
+        Case("an own socket", lambda: [*ctx.latency_values(lab, RAW_ALONE, SIZES),
+                                       *ctx.stream_values(lab, RAW_ALONE, STREAMS)]),
         Case("gammad's socket", lambda: [*user.latency(), *user.streams()]),
     ]
     for name, interval_ms in (("idle", 0), ("lightly used", INTERVAL_MS)):

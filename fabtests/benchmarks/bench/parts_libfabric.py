@@ -14,7 +14,8 @@ MOVES = re.compile("send|recv|read|write")  # names of such calls
 XDP = {"FI_GAMMA_LINK": "xdp"}
 HEADER_BYTES = 40                # gamma's, of a short message; a raw frame has as many more
 BASELINE_BYTES = 8 + HEADER_BYTES  # of a raw frame after the Ethernet header, beside 8 bytes
-ON = ", offloads on"             # at the end of a case's name: the kernel's TSO, GSO and GRO
+OFF = ", offloads off"           # ends a case's name: without the kernel's TSO, GSO and GRO
+RAW_ALONE = "gamma, raw alone"
 LATENCY_SIZES = (8, 64, 256, 1024, 4096, 16384, 65536, 262144, MIB)
 STREAM_SIZES = (8, 64, 512, 4096, 16384, 65536, 262144)
 RAW_SIZES = (48, 104, 296, 1064, 1500)
@@ -22,7 +23,7 @@ MTUS = (1500, 9000)
 
 
 def latency(ctx):
-    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
+    lab, without = ctx.pair(), ctx.pair(offloads=False)
     all_sizes = (8, 65536) if ctx.brief else LATENCY_SIZES
 
     def values(name, lab=lab, sizes=all_sizes, **how):
@@ -32,7 +33,7 @@ def latency(ctx):
         Case("raw packets", lambda: ctx.raw_latency(lab, RAW_SIZES)),
         values("gamma, tagged", provider="gamma"),
         values("libfabric tcp, tagged", provider="tcp", count=10000),
-        values("libfabric tcp, tagged" + ON, as_used, provider="tcp", count=10000),
+        values("libfabric tcp, tagged" + OFF, without, provider="tcp", count=10000),
         values("libfabric udp;ofi_rxd, tagged", sizes=[8, 65536], provider="udp;ofi_rxd",
                count=4000),
     ]
@@ -47,11 +48,12 @@ def latency(ctx):
     for mode, some in (("write", [8, 65536]), ("read", [8, 65536]), ("fetch", [8])):
         cases.append(values(f"gamma, {mode}", sizes=some, provider="gamma", mode=mode,
                             what="until complete"))
-    jumbo, jumbo_as_used = ctx.pair(9000), ctx.pair(9000, offloads=True)
-    for name, where, provider in (("gamma, tagged", jumbo, "gamma"),
-                                  ("libfabric tcp, tagged", jumbo, "tcp"),
-                                  ("libfabric tcp, tagged" + ON, jumbo_as_used, "tcp")):
-        cases.append(values(f"{name}, MTU 9000", where, [65536, MIB], provider=provider))
+    jumbo = ctx.pair(9000)
+    for name, where, provider, sizes in (
+            (f"{RAW_ALONE}, tagged", lab, RAW_ALONE, [65536, MIB]),
+            ("gamma, tagged, MTU 9000", jumbo, "gamma", [65536, MIB]),
+            ("libfabric tcp, tagged, MTU 9000", jumbo, "tcp", [65536, MIB])):
+        cases.append(values(name, where, sizes, provider=provider))
     if not ctx.quick:
         cases += [values("gamma, untagged", sizes=[8], provider="gamma", mode="untagged"),
                   values("gamma, tagged, AF_XDP", sizes=[8], provider="gamma", extra=XDP)]
@@ -65,13 +67,14 @@ def stream_kept(ctx, mtu):
     a second: so each is measured for a tenth of one, interleaved, by pairs that are kept, in a lab
     of their own."""
     lab = ctx.pair(mtu, purpose="kept")
-    as_used = ctx.pair(mtu, purpose="kept", offloads=True)
+    without = ctx.pair(mtu, purpose="kept", offloads=False)
     megabytes = {1500: 60, 9000: 200}[mtu]
     return [
         Case(f"raw packets, MTU {mtu}", lambda: ctx.raw_stream_kept(lab, megabytes)),
         Case(f"gamma, MTU {mtu}", lambda: ctx.stream_kept(lab, "gamma", 0.1)),
+        Case(f"{RAW_ALONE}, MTU {mtu}", lambda: ctx.stream_kept(lab, RAW_ALONE, 0.1)),
         Case(f"tcp, MTU {mtu}", lambda: ctx.stream_kept(lab, "tcp", 0.1)),
-        Case(f"tcp, MTU {mtu}{ON}", lambda: ctx.stream_kept(as_used, "tcp", 0.1)),
+        Case(f"tcp, MTU {mtu}{OFF}", lambda: ctx.stream_kept(without, "tcp", 0.1)),
     ]
 
 
@@ -79,10 +82,10 @@ def stream(ctx):
     often = [case for mtu in MTUS[:1 if ctx.brief else 2] for case in stream_kept(ctx, mtu)]
     if ctx.brief:
         return often
-    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
+    lab, without = ctx.pair(), ctx.pair(offloads=False)
     cases = [Case("raw packets, by size", lambda: ctx.raw_streams(lab, RAW_SIZES, 100000))]
     for name, where, provider in (("gamma", lab, "gamma"), ("tcp", lab, "tcp"),
-                                  ("tcp" + ON, as_used, "tcp")):
+                                  ("tcp" + OFF, without, "tcp")):
         cases.append(Case(f"{name}, by size", lambda where=where, provider=provider:
                           ctx.stream_values(where, provider, STREAM_SIZES, seconds=0.2,
                                             window=64)))
@@ -96,7 +99,7 @@ def stream(ctx):
 
 
 def rate(ctx):
-    lab, as_used = ctx.pair(), ctx.pair(offloads=True)
+    lab, without = ctx.pair(), ctx.pair(offloads=False)
 
     def messages(where, provider, *options):
         row = ctx.streams(where, provider, ["-S", 8, "-w", 64, "-t", ctx.seconds(0.4),
@@ -114,7 +117,7 @@ def rate(ctx):
 
     cases = [Case("raw packets", raw_frames)]
     for name, where, provider in (("gamma", lab, "gamma"), ("tcp", lab, "tcp"),
-                                  ("tcp" + ON, as_used, "tcp"),
+                                  ("tcp" + OFF, without, "tcp"),
                                   ("udp;ofi_rxd", lab, "udp;ofi_rxd")):
         if not ctx.brief:
             cases.append(Case(name, lambda where=where, provider=provider: messages(

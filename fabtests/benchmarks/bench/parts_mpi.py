@@ -5,13 +5,15 @@ definitions of GAMMA's own benchmarks, started by mpirun as well."""
 from cluster import Failure, json_lines
 from context import TREE
 from interleave import woven
-from parts_libfabric import BASELINE_BYTES, ON
+from parts_libfabric import BASELINE_BYTES, OFF
 from results import Case, Value
 
 SOURCES = TREE / "fabtests" / "benchmarks"
 # All keep to the data network.
 TRANSPORTS = {
     "btl gamma": "--mca pml ob1 --mca btl gamma",
+    "btl gamma, raw alone": "--mca pml ob1 --mca btl gamma -x FI_GAMMA_LINK=packet",
+    "btl gamma over UDP": "--mca pml ob1 --mca btl gamma -x FI_GAMMA_LINK=udp",
     "mtl ofi, gamma": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include gamma",
     "btl tcp": "--mca pml ob1 --mca btl tcp,self",
     "mtl ofi, tcp": "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tcp "
@@ -25,7 +27,7 @@ ONE_HOST = {
 }
 MIB = 1 << 20
 SIZES = [0, 8, 64, 1024, 4096, 16384, 65536, 262144, MIB]
-MAIN_SIZES = [0, 65536, MIB]
+MAIN_SIZES = [0, 16384, 65536, MIB]
 # With as many processes as processors none needs to yield.
 EAGER = ["--mca", "mpi_yield_when_idle", "0"]
 
@@ -43,17 +45,18 @@ def mpi(ctx):
     lab = ctx.pair()
     raw = Case("raw packets", lambda: ctx.raw_latency(lab, [BASELINE_BYTES]))
 
-    def case(name, sizes=None, mtu=1500, offloads=False):
+    def case(name, sizes=None, mtu=1500, offloads=True):
         where = ctx.pair(mtu, offloads=offloads)
-        text = name + (f", MTU {mtu}" if mtu != 1500 else "") + (ON if offloads else "")
+        text = name + (f", MTU {mtu}" if mtu != 1500 else "") + ("" if offloads else OFF)
         return Case(text, lambda: ping_pong(where, TRANSPORTS[name],
                                             sizes or (MAIN_SIZES if ctx.quick else SIZES)))
 
     if ctx.brief:
-        return [raw, case("btl gamma"), case("btl tcp", offloads=True)]
-    cases = [case("btl gamma"), case("btl tcp"), case("btl tcp", offloads=True),
-             case("mtl ofi, gamma")]
-    for name, offloads in (("btl gamma", False), ("btl tcp", False), ("btl tcp", True)):
+        return [raw, case("btl gamma"), case("btl tcp")]
+    cases = [case("btl gamma"), case("btl tcp"), case("btl tcp", offloads=False),
+             case("btl gamma, raw alone"), case("mtl ofi, gamma")]
+    for name, offloads in (("btl gamma", True), ("btl tcp", True), ("btl tcp", False),
+                           ("btl gamma, raw alone", True)):
         cases.append(case(name, [0, MIB], 9000, offloads))
     if not ctx.quick:
         cases += [case("mtl ofi, tcp"), case("pml ucx, tcp")]

@@ -7,7 +7,6 @@ import time
 
 from cluster import Failure
 from context import TREE
-from parts_libfabric import ON
 from results import Case, Value
 
 RATE = "1gbit"
@@ -46,7 +45,6 @@ def beside_bulk(ctx, lab, provider):
 
 def shaped_at(ctx, mtu):
     lab = ctx.lab(mtu=mtu, rate=RATE)
-    as_used = ctx.lab(mtu=mtu, rate=RATE, offloads=True)
     cases = [Case(f"raw packets, MTU {mtu}", lambda: ctx.raw_stream(
         lab, 100, window=WINDOWS[mtu]))]
     if not ctx.brief:
@@ -54,8 +52,8 @@ def shaped_at(ctx, mtu):
             Case(f"gamma, MTU {mtu}", lambda: ctx.stream_values(lab, "gamma", seconds=1)),
             Case(f"gamma, MTU {mtu}, idle", lambda: ctx.latency_values(
                 lab, "gamma", [8], count=2000)),
-            Case(f"tcp, MTU {mtu}, beside its own stream{ON}", lambda: beside_bulk(
-                ctx, as_used, "tcp")),
+            Case(f"tcp, MTU {mtu}, beside its own stream", lambda: beside_bulk(
+                ctx, lab, "tcp")),
         ]
     cases.append(Case(f"gamma, MTU {mtu}, beside its own stream", lambda: beside_bulk(
         ctx, lab, "gamma")))
@@ -63,7 +61,7 @@ def shaped_at(ctx, mtu):
         cases.append(Case(f"gamma, MTU {mtu}, beside TCP", lambda: beside_tcp(ctx, lab)))
     if not ctx.quick:
         cases += [
-            Case(f"tcp, MTU {mtu}{ON}", lambda: ctx.stream_values(as_used, "tcp", seconds=1)),
+            Case(f"tcp, MTU {mtu}", lambda: ctx.stream_values(lab, "tcp", seconds=1)),
             Case(f"gamma, MTU {mtu}, asleep", lambda: asleep(
                 ctx, lab, "half round trip, asleep")),
         ]

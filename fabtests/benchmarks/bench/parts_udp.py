@@ -6,13 +6,11 @@ import re
 
 from cluster import Failure
 from interleave import woven
-from parts_libfabric import BASELINE_BYTES, MIB, MTUS, ON
+from parts_libfabric import BASELINE_BYTES, MIB, MTUS, OFF, RAW_ALONE
 from parts_mpi import TRANSPORTS, ping_pong
 from results import Case, Value
 
-OFF = ", offloads off"
-GAMMA = "gamma over UDP"
-RAW, BESIDE = "gamma", "gamma, UDP beside"
+GAMMA, DEFAULT = "gamma over UDP", "gamma"
 LOST = "a lost datagram of a train"
 LOST_DELAY = "delay by it, at most"
 CONNECTED, UNCONNECTED = "plain UDP, connected", "plain UDP, unconnected"
@@ -25,7 +23,7 @@ TRAIN_MB = 300     # some tenth of a second
 
 def suffix(mtu, offloads):
     """Of a case's name."""
-    return f", MTU {mtu}{ON if offloads else OFF}"
+    return f", MTU {mtu}" + ("" if offloads else OFF)
 
 
 def used_values(row):
@@ -42,39 +40,41 @@ def stream_case(ctx, lab, provider, name):
     return Case(name, run)
 
 
+def names(offloads):
+    """With the offloads, raw Ethernet and UDP together, too."""
+    return (GAMMA, "tcp", DEFAULT) if offloads else (GAMMA, "tcp")
+
+
 def streams_at(ctx, mtu, offloads):
     """In labs of their own, by pairs that are kept, as in the part stream."""
     lab = ctx.pair(mtu, purpose="kept", offloads=offloads)
     end = suffix(mtu, offloads)
     return [
         Case("trains" + end, lambda: ctx.train_stream_kept(lab, mtu - HEADERS, TRAIN_MB)),
-        stream_case(ctx, lab, GAMMA, GAMMA + end),
-        stream_case(ctx, lab, "tcp", "tcp" + end),
+        *(stream_case(ctx, lab, name, name + end) for name in names(offloads)),
     ]
 
 
 def delays_at(ctx, mtu, offloads):
     lab = ctx.pair(mtu, offloads=offloads)
     return [Case(f"{name}, ping-pong{suffix(mtu, offloads)}", lambda name=name: ctx.latency_values(
-        lab, name, LONG, count=2000)) for name in (GAMMA, "tcp")]
+        lab, name, LONG, count=2000)) for name in names(offloads)]
 
 
 def mpi_at(ctx, mtu, offloads):
     lab = ctx.pair(mtu, offloads=offloads)
     return [Case(f"{name}{suffix(mtu, offloads)}",
-                 lambda words=words: ping_pong(lab, words, list(LONG)))
-            for name, words in (("btl gamma over UDP",
-                                 TRANSPORTS["btl gamma"] + " -x FI_GAMMA_LINK=udp"),
-                                ("btl tcp", TRANSPORTS["btl tcp"]))]
+                 lambda name=name: ping_pong(lab, TRANSPORTS[name], list(LONG)))
+            for name in ("btl gamma over UDP", "btl tcp")]
 
 
 def short_messages(ctx):
-    lab = ctx.pair(offloads=True)
+    lab = ctx.pair()
     return [
         Case(CONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES])),
         Case(UNCONNECTED, lambda: ctx.udp_latency(lab, [BASELINE_BYTES], "-u")),
         *(Case(f"{name}, short", lambda name=name: ctx.latency_values(lab, name, [8]))
-          for name in (GAMMA, "tcp", RAW, BESIDE)),
+          for name in (GAMMA, "tcp", DEFAULT, RAW_ALONE)),
     ]
 
 
@@ -103,7 +103,7 @@ def udp(ctx):
             cases += mpi_at(ctx, mtu, offloads)
     cases.append(lost_datagram(ctx))
     if not ctx.brief:
-        lab = ctx.pair(offloads=True)
+        lab = ctx.pair()
         cases.append(Case("ofi_rxd over udp", lambda: ctx.latency_values(
             lab, RXD, [8, MIB], count=500)))
     return woven(often, cases, 2)

@@ -3,7 +3,7 @@
 raw baseline. Equal figures make equal files. Needs matplotlib (Debian: python3-matplotlib)."""
 
 from goals import HALF, MESSAGES, MIB, STREAM
-from parts_libfabric import HEADER_BYTES, ON
+from parts_libfabric import HEADER_BYTES, OFF
 
 try:
     import matplotlib
@@ -31,8 +31,8 @@ def latency_lines(results):
 
     raw = {size - HEADER_BYTES: us for size, us in of("raw packets").items()}
     return [("gamma", GAMMA, of("gamma, tagged")),
-            ("tcp, offloads on", TCP, of("libfabric tcp, tagged" + ON)),
-            ("tcp, offloads off", TCP_OFF, of("libfabric tcp, tagged")),
+            ("tcp", TCP, of("libfabric tcp, tagged")),
+            ("tcp, offloads off", TCP_OFF, of("libfabric tcp, tagged" + OFF)),
             ("raw baseline, one frame", RAW, raw)]
 
 
@@ -49,8 +49,8 @@ def bandwidth_lines(results):
     if raw:
         raw[MIB] = raw[max(raw)]
     return [("gamma", GAMMA, of("gamma", "gamma, MTU 1500")),
-            ("tcp, offloads on", TCP, of("tcp" + ON, "tcp, MTU 1500" + ON)),
-            ("tcp, offloads off", TCP_OFF, of("tcp", "tcp, MTU 1500")),
+            ("tcp", TCP, of("tcp", "tcp, MTU 1500")),
+            ("tcp, offloads off", TCP_OFF, of("tcp" + OFF, "tcp, MTU 1500" + OFF)),
             ("raw baseline, full frames", RAW, raw)]
 
 
@@ -86,8 +86,8 @@ def draw_sizes(lines, title, y_label, path):
 
 
 def draw_rates(results, path):
-    names = (("raw packets", "raw baseline,\none a frame", RAW), ("tcp", "tcp,\noffloads off",
-             TCP_OFF), ("tcp" + ON, "tcp,\noffloads on", TCP), ("gamma", "gamma", GAMMA))
+    names = (("raw packets", "raw baseline,\none a frame", RAW), ("tcp" + OFF,
+             "tcp,\noffloads off", TCP_OFF), ("tcp", "tcp", TCP), ("gamma", "gamma", GAMMA))
     rates = [results.median("rate", case, MESSAGES, 8) for case, _, _ in names]
     drawn = [(text, colour, rate) for (_, text, colour), rate in zip(names, rates)
              if rate is not None]

@@ -11,7 +11,7 @@ from machine import OTHERS_SHARE
 from results import KEPT_MIN
 
 QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine counts as disturbed
-SCREEN_ROW = "{:37} {:>8} {:>8} {:>8} {:>8}  {}"
+SCREEN_ROW = "{:33} {:>8} {:>8} {:>8} {:>8}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 FAILURES_SHOWN = 3
 MISSED_SHOWN = 12  # lines
@@ -42,11 +42,11 @@ def headline_lines(results):
     rows = [row for row in headlines(results) if not row.minor]
     if not rows:
         return
-    yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "raw", "gamma is")
+    yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "bare", "gamma is")
     for row in rows:
-        figures = [number_text(figure) for figure in (row.gamma, row.tcp, row.tcp_off, row.raw)]
-        yield SCREEN_ROW.format(row.measure.text, *figures, row.verdict(row.tcp))
-    yield "tcp: the kernel's offloads on, as users run it; tcp*: off. raw: bare packets."
+        figures = [number_text(figure) for figure in (row.gamma, row.tcp, row.tcp_off, row.baseline)]
+        yield SCREEN_ROW.format(row.measure.text, *figures, row.verdict())
+    yield "tcp: the kernel's offloads on, as by default; tcp*: off. bare: packets."
 
 
 def summary(goals):
