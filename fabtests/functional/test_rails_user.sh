@@ -107,7 +107,7 @@ fi
 # ---- one NIC, with UDP beside it ----
 
 # The ring is one for which the buffer suffices that Debian allows.
-gamma_env+=(FI_GAMMA_IFACE=gam0 FI_GAMMA_LINK=any+udp FI_GAMMA_RING_SIZE=131072)
+gamma_env+=(FI_GAMMA_IFACE=gam0 FI_GAMMA_LINK=any FI_GAMMA_RING_SIZE=131072)
 user_pair "a user of gammad, one NIC" fi_pingpong -p gamma -e rdm -c -S all -I 3
 cp "$shared/stats" "$work/stats"
 counted "a user of gammad: long messages went over UDP" \

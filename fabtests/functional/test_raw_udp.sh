@@ -72,23 +72,23 @@ check "a peer that has raw frames alone" mixed packet
 
 # ---- where both can ----
 
-gamma_env+=("FI_GAMMA_LINK=any+udp")
-both "any+udp: ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 500
-counted "any+udp: short messages need no UDP" 'all(has("rails") | not)'
-both "any+udp: ping-pong, all sizes" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
-counted "any+udp: nothing is lost or refused" "$quiet"
-counted "any+udp: UDP was proven, and took long messages" \
+gamma_env+=("FI_GAMMA_LINK=any")
+both "any: ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 500
+counted "any: short messages need no UDP" 'all(has("rails") | not)'
+both "any: ping-pong, all sizes" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any: nothing is lost or refused" "$quiet"
+counted "any: UDP was proven, and took long messages" \
 	'all(.rails_proven == 1 and .rails[1].nic == "gam0-udp" and .rails[1].frames_out > 1000)'
-check "any+udp: a peer that insists on both" mixed raw+udp
-check "any+udp: a peer that has raw frames alone" mixed packet
-counted "any+udp: that peer knows of no UDP" 'any(has("rails") | not)'
+check "any: a peer that insists on both" mixed raw+udp
+check "any: a peer that has raw frames alone" mixed packet
+counted "any: that peer knows of no UDP" 'any(has("rails") | not)'
 firewall on
-both "any+udp behind a firewall" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
-counted "any+udp behind a firewall: UDP was not used" \
+both "any behind a firewall" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any behind a firewall: UDP was not used" \
 	'all(.rails_proven + .rails_doubted + .peer_timeouts + .retransmissions == 0)'
 firewall off
 says_nothing() { ! grep -h UDP "$work"/{client,server}.out; }
-check "any+udp: no line about the firewall" says_nothing
+check "any: no line about the firewall" says_nothing
 
 # Datagrams to the endpoint's port, of a program that no peer has named: garbage, and a header as a
 # peer's frames have.
@@ -104,8 +104,8 @@ for i in range(200):
 }
 start_exchange
 check "the endpoint has a UDP port" strange_datagrams
-end_exchange "any+udp: an exchange beside datagrams of others"
-counted "any+udp: these are dropped" \
+end_exchange "any: an exchange beside datagrams of others"
+counted "any: these are dropped" \
 	'(map(.stray) | max) >= 200 and all(.malformed + .peer_timeouts + .resets_out == 0)'
 unset "gamma_env[-1]"
 
@@ -118,7 +118,7 @@ check_fails "two NICs are refused" "raw Ethernet and UDP together take one NIC" 
 on node01 ip address flush dev gam0
 check_fails "a NIC without IPv4 address is refused" "gam0 has no IPv4 address: give it one" \
 	on node01 fi_info -p gamma
-gamma_env+=("FI_GAMMA_LINK=any+udp")
-both "any+udp: NICs, one of which has no IPv4 address" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
-counted "any+udp: none is missed" 'all(.rails_proven + .rails_doubted == 0)'
+gamma_env+=("FI_GAMMA_LINK=any")
+both "any: NICs, one of which has no IPv4 address" 20 fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "any: none is missed" 'all(.rails_proven + .rails_doubted == 0)'
 finish

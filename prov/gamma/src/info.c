@@ -205,7 +205,6 @@ static int load_nics(struct query *query, enum gamma_nic_list_kind kind, char *w
 static bool may_choose_udp(void)
 {
 	return gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
-	       gamma_settings.link == GAMMA_LINK_SETTING_ANY_UDP ||
 	       gamma_settings.link == GAMMA_LINK_SETTING_AUTO ||
 	       gamma_settings.link == GAMMA_LINK_SETTING_UDP;
 }

@@ -117,16 +117,14 @@ struct choice_setting {
 static const struct choice_setting choices[] = {
 	{"link",
 	 offsetof(struct gamma_settings, link),
-	 "How frames travel: packet (Ethernet frames by a packet socket, the process's own or "
-	 "gammad's), udp (UDP datagrams, without privilege and through routers, over IPv4 where "
-	 "the "
-	 "NIC has an IPv4 address), udp6 (the same over IPv6), raw+udp (packet for short messages, "
-	 "udp over IPv4 for long "
-	 "ones), any (packet if allowed, else udp), any+udp (the same, with udp for long messages "
-	 "where both ends can), "
-	 "xdp (AF_XDP, for privileged processes, one on a NIC's queue), or "
-	 "auto (xdp where it can be had, else as any); the same on all hosts (default: any)",
-	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp", "any+udp"}},
+	 "How frames travel: any (packet if allowed, with udp beside it for long messages where "
+	 "both ends can; else udp), packet (Ethernet frames by a packet socket, the process's own "
+	 "or gammad's), udp (UDP datagrams, without privilege and through routers, over IPv4 where "
+	 "the NIC has an IPv4 address), udp6 (the same over IPv6), raw+udp (packet for short "
+	 "messages, udp over IPv4 for long ones), xdp (AF_XDP, for privileged processes, one on a "
+	 "NIC's queue), or auto (xdp where it can be had, else packet or udp); the same on all "
+	 "hosts (default: any)",
+	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp"}},
 	{"multicast",
 	 offsetof(struct gamma_settings, multicast),
 	 "Collective operations by multicast: auto (over Ethernet, where it is faster), 0 (never), "

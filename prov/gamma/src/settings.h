@@ -11,15 +11,14 @@
 
 /* The words of FI_GAMMA_LINK, in their order. */
 enum gamma_link_setting {
-	GAMMA_LINK_SETTING_ANY,    /* packet sockets if the process may have them, else UDP */
+	GAMMA_LINK_SETTING_ANY, /* packet sockets if the process may have them, and UDP beside them
+				 * for long messages where it can be; else UDP alone */
 	GAMMA_LINK_SETTING_PACKET, /* packet sockets, its own or gammad's */
 	GAMMA_LINK_SETTING_XDP,
-	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else as ANY */
+	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else packet sockets, else UDP */
 	GAMMA_LINK_SETTING_UDP,  /* over IPv4 where the NIC has an IPv4 address, else over IPv6 */
 	GAMMA_LINK_SETTING_UDP6,
-	GAMMA_LINK_SETTING_RAW_UDP, /* packet sockets, and UDP beside them for long messages */
-	GAMMA_LINK_SETTING_ANY_UDP, /* as ANY; with packet sockets, UDP beside them where it can be
-				     */
+	GAMMA_LINK_SETTING_RAW_UDP, /* packet sockets, and UDP beside them, or fail */
 };
 
 /* The words of FI_GAMMA_MULTICAST, in their order: whether collective operations use it. */
