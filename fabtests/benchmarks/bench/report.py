@@ -44,7 +44,8 @@ def headline_lines(results):
         return
     yield SCREEN_ROW.format("", "gamma", "tcp", "tcp*", "bare", "gamma is")
     for row in rows:
-        figures = [number_text(figure) for figure in (row.gamma, row.tcp, row.tcp_off, row.baseline)]
+        figures = [number_text(figure) for figure in
+                   (row.gamma, row.tcp, row.tcp_off, row.baseline)]
         yield SCREEN_ROW.format(row.measure.text, *figures, row.verdict())
     yield "tcp: the kernel's offloads on, as by default; tcp*: off. bare: packets."
 
