@@ -10,8 +10,6 @@
 #include "gamma/libgamma.h"
 #include "job.h"
 
-static const char group_mac[] = "01:00:5e:47:41:4d"; /* and the group's port is JOB_PORT */
-
 static int failed(const char *what, ssize_t ret)
 {
 	if (ret >= 0)
@@ -20,11 +18,12 @@ static int failed(const char *what, ssize_t ret)
 	return -1;
 }
 
-/* Without PMIx both sides know the service: JOB_PORT and 2 for each node, and one more at best
- * effort. */
-static void service_of(unsigned short node, bool best_effort, char service[8])
+/* Without PMIx both sides know the service: the job's port and 2 for each node, and one more at
+ * best effort. */
+static void service_of(const struct job *job, unsigned short node, bool best_effort,
+		       char service[8])
 {
-	snprintf(service, 8, "%u", JOB_PORT + 2u * node + 2 + best_effort);
+	snprintf(service, 8, "%u", (job->port + 2u * node + 2 + best_effort) & 0xffff);
 }
 
 static struct fi_info *info_of(bool best_effort, const char *node, const char *service,
@@ -68,7 +67,7 @@ static int open_endpoint(struct endpoints *endpoints, struct endpoint *endpoint,
 	char service[8];
 	int ret;
 
-	service_of(job->node, best_effort, service);
+	service_of(job, job->node, best_effort, service);
 	info = info_of(best_effort, NULL, job->hosts ? service : NULL, job->hosts ? FI_SOURCE : 0);
 	if (!info)
 		return -1;
@@ -100,7 +99,7 @@ static int insert_hosts(struct endpoint *endpoint, const struct job *job, bool b
 		struct fi_info *info;
 
 		job_host(job, node, host, sizeof(host));
-		service_of(node, best_effort, service);
+		service_of(job, node, best_effort, service);
 		info = info_of(best_effort, host, service, 0);
 		ret = !info || insert(endpoint, node, info->dest_addr);
 		fi_freeinfo(info);
@@ -108,30 +107,38 @@ static int insert_hosts(struct endpoint *endpoint, const struct job *job, bool b
 	return ret;
 }
 
-static int insert_names(struct endpoints *endpoints, const struct job *job)
+static int insert_names(struct endpoints *endpoints, struct job *job)
 {
-	char names[2][JOB_NAME_MAX] = {{0}}, (*all)[2][JOB_NAME_MAX];
 	size_t lens[2] = {JOB_NAME_MAX, JOB_NAME_MAX};
-	int ret;
+	struct job_card own = {0};
 
-	if (failed("fi_getname", fi_getname(&endpoints->reliable.ep->fid, names[0], &lens[0])) ||
-	    failed("fi_getname", fi_getname(&endpoints->best_effort.ep->fid, names[1], &lens[1])))
+	if (failed("fi_getname",
+		   fi_getname(&endpoints->reliable.ep->fid, own.reliable, &lens[0])) ||
+	    failed("fi_getname",
+		   fi_getname(&endpoints->best_effort.ep->fid, own.best_effort, &lens[1])) ||
+	    job_exchange(job, &own))
 		return -1;
-	all = calloc(job->nodes, sizeof(*all));
-	ret = !all || job_exchange(job, names, 2, all);
-	for (unsigned short node = 0; !ret && node < job->nodes; node++)
-		ret = insert(&endpoints->reliable, node, all[node][0]) ||
-		      insert(&endpoints->best_effort, node, all[node][1]);
-	free(all);
-	return ret;
+	for (unsigned short node = 0; node < job->nodes; node++)
+		if (insert(&endpoints->reliable, node, job->cards[node].reliable) ||
+		    insert(&endpoints->best_effort, node, job->cards[node].best_effort))
+			return -1;
+	return 0;
 }
 
-/* Over UDP there are no groups: broadcasts at best effort then fail. */
-static int join_all(struct endpoints *endpoints)
+/* A group of this job alone: others of the same user, on the same hosts, hear nothing of it. Over
+ * UDP there are no groups: broadcasts at best effort then fail. */
+static int join_all(struct endpoints *endpoints, const struct job *job)
 {
-	struct fi_info *info = info_of(true, group_mac, "7400", 0);
+	const unsigned place = (unsigned) (job->group >> 16) & 0x7fffff;
+	const unsigned port = (unsigned) job->group & 0xffff;
+	char mac[18], service[8];
+	struct fi_info *info;
 	int ret;
 
+	snprintf(mac, sizeof(mac), "01:00:5e:%02x:%02x:%02x", place >> 16, place >> 8 & 0xff,
+		 place & 0xff);
+	snprintf(service, sizeof(service), "%u", port ? port : JOB_PORT);
+	info = info_of(true, mac, service, 0);
 	if (!info)
 		return -1;
 	ret = fi_join(endpoints->best_effort.ep, info->dest_addr, 0, &endpoints->all, NULL);
@@ -139,7 +146,7 @@ static int join_all(struct endpoints *endpoints)
 	return ret == -FI_EOPNOTSUPP ? 0 : failed("fi_join", ret);
 }
 
-int endpoints_open(struct endpoints *endpoints, const struct job *job)
+int endpoints_open(struct endpoints *endpoints, struct job *job)
 {
 	struct fi_gamma_port_info info = {.size = sizeof(info)};
 	int ret;
@@ -153,7 +160,7 @@ int endpoints_open(struct endpoints *endpoints, const struct job *job)
 		      insert_hosts(&endpoints->best_effort, job, true);
 	else if (!ret)
 		ret = insert_names(endpoints, job);
-	if (ret || join_all(endpoints))
+	if (ret || join_all(endpoints, job))
 		return -1;
 	endpoints->best_effort.ops->query(endpoints->best_effort.ep, 0, &info);
 	endpoints->frame_max = info.whole_max;
@@ -162,12 +169,14 @@ int endpoints_open(struct endpoints *endpoints, const struct job *job)
 
 static void close_endpoint(struct endpoint *endpoint)
 {
-	struct fid *fids[] = {&endpoint->ep->fid, &endpoint->cq->fid, &endpoint->av->fid,
-			      &endpoint->domain->fid};
-
-	for (unsigned i = 0; i < sizeof(fids) / sizeof(fids[0]); i++)
-		if (fids[i])
-			fi_close(fids[i]);
+	if (endpoint->ep)
+		fi_close(&endpoint->ep->fid);
+	if (endpoint->cq)
+		fi_close(&endpoint->cq->fid);
+	if (endpoint->av)
+		fi_close(&endpoint->av->fid);
+	if (endpoint->domain)
+		fi_close(&endpoint->domain->fid);
 	free(endpoint->peers);
 }
 
@@ -214,32 +223,45 @@ void endpoints_poll(struct endpoints *endpoints)
 	endpoints->best_effort.ops->poll(endpoints->best_effort.ep, 64);
 }
 
-static bool completed_at(struct endpoint *endpoint, void **context, uint64_t *flags,
-			 bool *has_failed)
+static bool completed_at(struct endpoint *endpoint, void **context, uint64_t *flags, int *error)
 {
-	struct fi_cq_err_entry error = {0};
+	struct fi_cq_err_entry failure = {0};
 	struct fi_cq_msg_entry entry;
 	ssize_t ret = fi_cq_read(endpoint->cq, &entry, 1);
 
 	if (ret == 1) {
 		*context = entry.op_context;
 		*flags = entry.flags;
-		*has_failed = false;
+		*error = 0;
 		return true;
 	}
-	if (ret != -FI_EAVAIL || fi_cq_readerr(endpoint->cq, &error, 0) != 1)
+	if (ret != -FI_EAVAIL || fi_cq_readerr(endpoint->cq, &failure, 0) != 1)
 		return false;
-	*context = error.op_context;
-	*flags = error.flags;
-	*has_failed = true;
+	*context = failure.op_context;
+	*flags = failure.flags;
+	*error = failure.err;
 	return true;
 }
 
-bool endpoints_completed(struct endpoints *endpoints, void **context, uint64_t *flags,
-			 bool *has_failed)
+bool endpoints_completed(struct endpoints *endpoints, void **context, uint64_t *flags, int *error)
 {
-	return completed_at(&endpoints->reliable, context, flags, has_failed) ||
-	       completed_at(&endpoints->best_effort, context, flags, has_failed);
+	return completed_at(&endpoints->reliable, context, flags, error) ||
+	       completed_at(&endpoints->best_effort, context, flags, error);
+}
+
+bool endpoints_failed(struct endpoints *endpoints)
+{
+	struct fi_eq_err_entry failure = {0};
+	struct fi_eq_entry entry;
+	bool failed = false;
+	uint32_t event;
+	ssize_t ret;
+
+	/* Also that the group is joined, which is of no interest. */
+	while ((ret = fi_eq_read(endpoints->eq, &event, &entry, sizeof(entry), 0)) > 0 ||
+	       (ret == -FI_EAVAIL && fi_eq_readerr(endpoints->eq, &failure, 0) > 0))
+		failed = failed || ret == -FI_EAVAIL;
+	return failed;
 }
 
 void endpoints_release(struct endpoints *endpoints, bool best_effort, void *kept)

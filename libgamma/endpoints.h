@@ -31,7 +31,7 @@ struct endpoints {
 };
 
 /* 0, or -1 with a line on standard error. */
-int endpoints_open(struct endpoints *endpoints, const struct job *job);
+int endpoints_open(struct endpoints *endpoints, struct job *job);
 void endpoints_close(struct endpoints *endpoints);
 /* A handler for the port in both. */
 int endpoints_set(struct endpoints *endpoints, uint16_t port, fi_gamma_handler handler);
@@ -39,9 +39,10 @@ int endpoints_set(struct endpoints *endpoints, uint16_t port, fi_gamma_handler h
 ssize_t endpoints_send(struct endpoints *endpoints, unsigned short node, bool best_effort,
 		       struct fi_gamma_msg *msg, uint64_t flags);
 void endpoints_poll(struct endpoints *endpoints);
-/* The next completion; false: there is none. */
-bool endpoints_completed(struct endpoints *endpoints, void **context, uint64_t *flags,
-			 bool *failed);
+/* The next completion; false: there is none. error: FI_E*, or 0. */
+bool endpoints_completed(struct endpoints *endpoints, void **context, uint64_t *flags, int *error);
+/* Whether the provider has found a peer that does not answer, since the latest call. */
+bool endpoints_failed(struct endpoints *endpoints);
 void endpoints_release(struct endpoints *endpoints, bool best_effort, void *kept);
 
 #endif /* LIBGAMMA_ENDPOINTS_H */

@@ -5,8 +5,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 static bool by_pmix;
+
+/* Jobs on other hosts, or with another port, have another one. */
+static uint64_t group_of(const char *hosts, unsigned port)
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (; *hosts; hosts++)
+		hash = (hash ^ (unsigned char) *hosts) * 0x100000001b3;
+	return hash << 16 | port;
+}
+
+/* Two for each node, and one for the group. */
+static int read_port(struct job *job)
+{
+	const char *text = getenv("LIBGAMMA_PORT");
+	const long port = text ? strtol(text, NULL, 10) : JOB_PORT;
+
+	job->port = (unsigned) port;
+	if (port > 0 && port + 2 * job->nodes + 1 <= UINT16_MAX)
+		return 0;
+	fprintf(stderr, "libgamma: LIBGAMMA_PORT is %s: the job's ports, %u, must be 1 to 65535\n",
+		text ? text : "not set", 2u * job->nodes + 2);
+	return -1;
+}
 
 static int open_by_environment(struct job *job)
 {
@@ -22,8 +48,12 @@ static int open_by_environment(struct job *job)
 	job->nodes = 1;
 	for (const char *at = job->hosts; *at; at++)
 		job->nodes = (unsigned short) (job->nodes + (*at == ','));
-	if (job->node < job->nodes)
+	if (job->node < job->nodes) {
+		if (read_port(job))
+			return -1;
+		job->group = group_of(job->hosts, job->port);
 		return 0;
+	}
 	fprintf(stderr, "libgamma: LIBGAMMA_NODE is %u, but LIBGAMMA_NODES names %u\n", job->node,
 		job->nodes);
 	return -1;
@@ -35,25 +65,38 @@ int job_open(struct job *job)
 	return by_pmix ? job_pmix_open(job) : open_by_environment(job);
 }
 
-int job_exchange(const struct job *job, const void *names, size_t count, void *all)
+int job_exchange(struct job *job, struct job_card *own)
 {
-	return job_pmix_exchange(job, names, count * JOB_NAME_MAX, all);
+	gethostname(own->host, sizeof(own->host) - 1);
+	if (getrandom(&own->group, sizeof(own->group), 0) < 0)
+		own->group = (uint64_t) getpid();
+	job->cards = calloc(job->nodes, sizeof(*job->cards));
+	if (!job->cards || job_pmix_exchange(job, own, sizeof(*own), job->cards))
+		return -1;
+	job->group = job->cards[0].group;
+	return 0;
 }
 
 void job_host(const struct job *job, unsigned short node, char *host, size_t len)
 {
 	const char *from = job->hosts;
 
+	if (!from) {
+		snprintf(host, len, "%s", job->cards ? job->cards[node].host : "?");
+		return;
+	}
 	while (node--)
 		from = strchr(from, ',') + 1;
 	snprintf(host, len, "%.*s", (int) strcspn(from, ","), from);
 }
 
-void job_close(void)
+void job_close(struct job *job)
 {
 	if (by_pmix)
 		job_pmix_close();
 	by_pmix = false;
+	free(job->cards);
+	*job = (struct job){0};
 }
 
 void job_abort(void)

@@ -8,28 +8,39 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { JOB_NAME_MAX = 64, JOB_PORT = 7400 };
 
+/* What a node tells the others. */
+struct job_card {
+	char reliable[JOB_NAME_MAX], best_effort[JOB_NAME_MAX]; /* names of its endpoints */
+	char host[JOB_NAME_MAX];
+	uint64_t group; /* of the whole job, if this is node 0's */
+};
+
 struct job {
 	unsigned short node, nodes;
-	const char *hosts; /* comma-separated, by node; NULL: PMIx exchanges names */
+	unsigned port;          /* without PMIx: the first one of the job */
+	uint64_t group;         /* its 39 low bits name the group of all nodes */
+	const char *hosts;      /* comma-separated, by node; NULL: PMIx exchanges cards */
+	struct job_card *cards; /* by node; NULL: not exchanged */
 };
 
 /* 0, or -1 with a line on standard error. */
 int job_open(struct job *job);
-/* Every process hands in its names, of count endpoints; the others' come to all, JOB_NAME_MAX bytes
- * each, by node. Only with PMIx. */
-int job_exchange(const struct job *job, const void *names, size_t count, void *all);
-/* The host of a node, without PMIx; len: of the buffer. */
+/* Every process hands in its card, of which host and group are filled in here; all get those of
+ * all. Only with PMIx. */
+int job_exchange(struct job *job, struct job_card *own);
+/* The host of a node; len: of the buffer. */
 void job_host(const struct job *job, unsigned short node, char *host, size_t len);
-void job_close(void);
+void job_close(struct job *job);
 void job_abort(void) __attribute__((noreturn));
 
 /* job_pmix.c, or job_no_pmix.c if the library is built without PMIx. */
 bool job_pmix_offered(void);
 int job_pmix_open(struct job *job);
-int job_pmix_exchange(const struct job *job, const void *names, size_t len, void *all);
+int job_pmix_exchange(const struct job *job, const void *card, size_t len, void *all);
 void job_pmix_close(void);
 void job_pmix_abort(void);
 

@@ -13,9 +13,9 @@ int job_pmix_open(struct job *job)
 	return -1;
 }
 
-int job_pmix_exchange(const struct job *job, const void *names, size_t len, void *all)
+int job_pmix_exchange(const struct job *job, const void *card, size_t len, void *all)
 {
-	(void) job, (void) names, (void) len, (void) all;
+	(void) job, (void) card, (void) len, (void) all;
 	return -1;
 }
 

@@ -40,7 +40,7 @@ int job_pmix_open(struct job *job)
 	return 0;
 }
 
-int job_pmix_exchange(const struct job *job, const void *names, size_t len, void *all)
+int job_pmix_exchange(const struct job *job, const void *card, size_t len, void *all)
 {
 	pmix_value_t mine = {.type = PMIX_BYTE_OBJECT}, *value;
 	pmix_proc_t peer = self;
@@ -48,7 +48,7 @@ int job_pmix_exchange(const struct job *job, const void *names, size_t len, void
 	pmix_info_t info;
 	int ret;
 
-	mine.data.bo.bytes = (char *) names;
+	mine.data.bo.bytes = (char *) card;
 	mine.data.bo.size = len;
 	PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
 	ret = failed("PMIx_Put", PMIx_Put(PMIX_GLOBAL, key, &mine)) ||

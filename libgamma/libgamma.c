@@ -2,7 +2,9 @@
 /*
  * GAMMA's calls over active ports (fi_gamma_ports(7)). Each process has two endpoints: reliable
  * messages, and best effort with a group for all nodes. A port's number is the same in both. All
- * that ports and semaphores hold is under one lock, which handlers run under, too.
+ * that ports and semaphores hold is under one lock. The program's own functions run without it, one
+ * at a time, by whoever has the turn: they may send and wait for that, while other threads take in
+ * what has come.
  */
 #include "gamma/libgamma.h"
 
@@ -12,14 +14,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "endpoints.h"
 #include "job.h"
+#include "watch.h"
 
 enum {
 	SYNC_PORT = GAMMA_PORTS, /* of gamma_sync; its argument is the round */
 	ROUNDS = 16,             /* of a barrier of 65,536 nodes */
+	EMPTY = ROUNDS,          /* the argument of watch.c's messages */
+};
+
+/* Sends whose end somebody waits for. */
+struct outgoing {
+	unsigned long pending; /* atomic */
+	bool failed;           /* one of them; atomic */
 };
 
 /* A message that waits for its turn at its port. */
@@ -41,9 +50,9 @@ struct port {
 	unsigned short semaphore;
 	unsigned char buffer_kind;
 	char *buf;
-	int len, used;         /* bytes of buf: all, and those before the next message */
-	unsigned long looked;  /* the latest search that has met a message still coming in */
-	unsigned long sending; /* sends that are not complete; atomic */
+	int len, used;            /* bytes of buf: all, and those before the next message */
+	unsigned long looked;     /* the latest search that has met a message still coming in */
+	struct outgoing outgoing; /* of gamma_isend and its like */
 };
 
 unsigned short gamma_active_port;
@@ -56,9 +65,12 @@ static int *semaphores;                     /* GAMMA_SEMAPHORES */
 static unsigned long synced[ROUNDS], syncs; /* messages of each round, and calls of gamma_sync */
 static struct waiting *oldest;              /* of all ports, or NULL */
 static unsigned long searches;              /* for the next message to handle */
-static bool running;                        /* a handler, of the thread that has the lock */
+static unsigned long losses;                /* that the program has not heard of yet */
+static unsigned long failures;              /* nodes that it has heard of; turn */
 static gamma_handler on_error;
-static pthread_mutex_t lock;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turn; /* recursive: a function of the program may call gamma_atomic */
+static bool running;         /* a function of the program, of the thread that has the turn */
 
 static int refuse(const char *why)
 {
@@ -66,33 +78,73 @@ static int refuse(const char *why)
 	return -1;
 }
 
-/* ---- arrivals ---- */
-
-static void signal_locked(unsigned short semaphore)
+/* Whether the calls that need a job may go on. */
+static bool is_in_job(void)
 {
-	semaphores[semaphore]++;
+	if (ports)
+		return true;
+	refuse("a call before gamma_init, or after gamma_exit");
+	return false;
 }
 
-static void lose(void)
+/* Whether the calling thread is in a function of the program's that this library has called. */
+static bool is_in_handler(void)
 {
-	if (on_error)
-		on_error();
+	bool is;
+
+	if (pthread_mutex_trylock(&turn))
+		return false;
+	is = running;
+	pthread_mutex_unlock(&turn);
+	return is;
+}
+
+/* ---- arrivals ---- */
+
+/* The program hears of it when nothing else of it runs. */
+static void lose_locked(void)
+{
+	losses++;
+}
+
+static void add_signal(unsigned short semaphore)
+{
+	pthread_mutex_lock(&lock);
+	semaphores[semaphore]++;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Where a message of so many bytes goes, and what runs then; NULL: there is no room. */
+static char *find_place(struct port *port, int len, gamma_handler *handler)
+{
+	char *place = NULL;
+
+	pthread_mutex_lock(&lock);
+	*handler = port->handler;
+	if (port->buf && len <= port->len - port->used) {
+		place = port->buf + port->used;
+		port->used += port->buffer_kind == GO_FORWARD ? len : 0;
+	} else {
+		lose_locked();
+	}
+	pthread_mutex_unlock(&lock);
+	return place;
 }
 
 static void take(struct port *port, const void *data, int len)
 {
-	if (!port->buf || len > port->len - port->used) {
-		lose();
+	gamma_handler handler;
+	char *place = find_place(port, len, &handler);
+
+	if (!place)
 		return;
-	}
 	if (len)
-		memcpy(port->buf + port->used, data, (size_t) len);
-	port->used += port->buffer_kind == GO_FORWARD ? len : 0;
+		memcpy(place, data, (size_t) len);
 	gamma_active_port = (unsigned short) (port - ports);
 	gamma_msglen = len;
-	if (port->handler)
-		port->handler();
-	signal_locked(port->semaphore);
+	if (handler)
+		handler();
+	add_signal(port->semaphore);
 }
 
 /* The oldest one that is here and behind none of its port that is not; taken out of the list. */
@@ -112,17 +164,43 @@ static struct waiting *next_message(void)
 	return NULL;
 }
 
-/* Handlers may send, and so make progress: that runs no others. */
-static void run_handlers(void)
+static struct waiting *take_next(void)
 {
 	struct waiting *message;
 
 	pthread_mutex_lock(&lock);
-	while (!running && (message = next_message())) {
+	message = next_message();
+	if (message && message->failed)
+		lose_locked();
+	pthread_mutex_unlock(&lock);
+	return message;
+}
+
+/* One call of the program's function for each message that was lost, and each node. */
+static void report_losses(void)
+{
+	unsigned long lost;
+
+	pthread_mutex_lock(&lock);
+	lost = losses;
+	losses = 0;
+	pthread_mutex_unlock(&lock);
+	for (; failures < watch_failures(); failures++)
+		lost++;
+	while (lost-- && on_error)
+		on_error();
+}
+
+/* Handlers may send, and so make progress: that runs no others. Nor do other threads meanwhile. */
+static void run_handlers(void)
+{
+	struct waiting *message;
+
+	if (pthread_mutex_trylock(&turn))
+		return;
+	while (!running && (message = take_next())) {
 		running = true;
-		if (message->failed)
-			lose();
-		else
+		if (!message->failed)
 			take(message->port, message->kept ? message->kept : message->memory,
 			     message->len);
 		running = false;
@@ -131,7 +209,12 @@ static void run_handlers(void)
 		free(message->memory);
 		free(message);
 	}
-	pthread_mutex_unlock(&lock);
+	if (!running) {
+		running = true;
+		report_losses();
+		running = false;
+	}
+	pthread_mutex_unlock(&turn);
 }
 
 static bool keep(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, struct waiting *message)
@@ -159,7 +242,7 @@ static void on_arrival(struct fid_ep *ep, const struct fi_gamma_arrival *arrival
 		if (message)
 			free(message->memory);
 		free(message);
-		lose();
+		lose_locked();
 	} else {
 		message->port = &ports[arrival->port];
 		message->len = (int) arrival->len;
@@ -180,21 +263,30 @@ static void on_sync(struct fid_ep *ep, const struct fi_gamma_arrival *arrival, v
 	pthread_mutex_unlock(&lock);
 }
 
-/* Of a long message's receive, or of a send, whose context is its port. */
-static void on_completion(void *context, uint64_t flags, bool failed)
+static void end_outgoing(struct outgoing *outgoing, bool failed)
+{
+	if (failed)
+		__atomic_store_n(&outgoing->failed, true, __ATOMIC_RELAXED);
+	/* The last access: its owner may be gone then. */
+	__atomic_sub_fetch(&outgoing->pending, 1, __ATOMIC_RELEASE);
+}
+
+/* Of a long message's receive, or of a send. */
+static void on_completion(void *context, uint64_t flags, int error)
 {
 	struct waiting *message = context;
-	struct port *port = context;
 
-	pthread_mutex_lock(&lock);
+	if (watch_completed(context, error))
+		return;
+	if (error)
+		watch_suspect();
 	if (flags & FI_SEND) {
-		__atomic_sub_fetch(&port->sending, 1, __ATOMIC_RELEASE);
-		if (failed)
-			lose();
-	} else {
-		message->here = true;
-		message->failed = failed;
+		end_outgoing(context, error);
+		return;
 	}
+	pthread_mutex_lock(&lock);
+	message->here = true;
+	message->failed = error;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -202,40 +294,68 @@ static void progress(void)
 {
 	uint64_t flags;
 	void *context;
-	bool failed;
+	int error;
 
 	endpoints_poll(&endpoints);
-	while (endpoints_completed(&endpoints, &context, &flags, &failed))
-		on_completion(context, flags, failed);
+	while (endpoints_completed(&endpoints, &context, &flags, &error))
+		on_completion(context, flags, error);
+	watch_poll();
 	run_handlers();
 }
 
 /* ---- sending ---- */
 
-/* -1: the peer has failed. */
-static int send_to(struct port *port, unsigned short node, bool best_effort, struct iovec iov[2],
-		   bool wait)
+/* The node that an error is about. */
+static int refuse_node(unsigned short node, const char *why)
 {
+	char host[JOB_NAME_MAX];
+
+	if (node == GAMMA_ALL_NODES)
+		return refuse(why);
+	job_host(&job, node, host, sizeof(host));
+	fprintf(stderr, "libgamma: node %u (%s): %s\n", node, host, why);
+	return -1;
+}
+
+static int wait_outgoing(struct outgoing *outgoing)
+{
+	while (__atomic_load_n(&outgoing->pending, __ATOMIC_ACQUIRE))
+		progress();
+	return __atomic_exchange_n(&outgoing->failed, false, __ATOMIC_RELAXED) ? -1 : 0;
+}
+
+/* -1: the peer has failed. outgoing NULL: waits until the data has been read. */
+static int send_to(const struct port *port, unsigned short node, bool best_effort,
+		   struct iovec iov[2], struct outgoing *outgoing)
+{
+	struct outgoing own = {0}, *counted = outgoing ? outgoing : &own;
 	struct fi_gamma_msg msg = {
-		.iov = iov, .iov_count = 2, .port = port->peer_port, .context = port};
+		.iov = iov, .iov_count = 2, .port = port->peer_port, .context = counted};
 	size_t len = iov[0].iov_len + iov[1].iov_len;
 	uint64_t flags = len <= endpoints.inject_max ? FI_INJECT : FI_COMPLETION;
 	ssize_t ret;
 
+	if (node != GAMMA_ALL_NODES && watch_failed(node))
+		return refuse_node(node, "no message to it, as it has failed");
 	if (flags == FI_COMPLETION)
-		__atomic_add_fetch(&port->sending, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&counted->pending, 1, __ATOMIC_RELAXED);
 	while ((ret = endpoints_send(&endpoints, node, best_effort, &msg, flags)) == -FI_EAGAIN)
 		progress();
-	if (ret && flags == FI_COMPLETION)
-		__atomic_sub_fetch(&port->sending, 1, __ATOMIC_RELAXED);
-	while (!ret && wait && __atomic_load_n(&port->sending, __ATOMIC_ACQUIRE))
-		progress();
-	return ret ? refuse(fi_strerror((int) -ret)) : 0;
+	if (ret) {
+		if (flags == FI_COMPLETION)
+			__atomic_sub_fetch(&counted->pending, 1, __ATOMIC_RELAXED);
+		watch_suspect();
+		return refuse_node(node, fi_strerror((int) -ret));
+	}
+	if (!outgoing && wait_outgoing(&own))
+		return refuse_node(node, "a message to it has failed");
+	return 0;
 }
 
 static int send_pieces(unsigned short number, bool best_effort, struct iovec iov[2], bool wait)
 {
 	struct port *port = &ports[number % GAMMA_PORTS];
+	struct outgoing *outgoing = wait ? NULL : &port->outgoing;
 	int ret = 0;
 
 	if (number >= GAMMA_PORTS || !port->bound)
@@ -243,10 +363,11 @@ static int send_pieces(unsigned short number, bool best_effort, struct iovec iov
 	if (iov[0].iov_len + iov[1].iov_len > endpoints.frame_max)
 		best_effort = false;
 	if (port->node != GAMMA_ALL_NODES || best_effort)
-		return send_to(port, port->node, best_effort, iov, wait);
-	for (unsigned short node = 0; !ret && node < job.nodes; node++)
-		if (node != job.node)
-			ret = send_to(port, node, false, iov, wait);
+		return send_to(port, port->node, best_effort, iov, outgoing);
+	/* The others get it, whichever has failed. */
+	for (unsigned short node = 0; node < job.nodes; node++)
+		if (node != job.node && send_to(port, node, false, iov, outgoing))
+			ret = -1;
 	return ret;
 }
 
@@ -254,17 +375,21 @@ static int send_one(unsigned short number, bool best_effort, const void *data, i
 {
 	struct iovec iov[2] = {{(void *) data, (size_t) len}, {NULL, 0}};
 
+	if (!is_in_job())
+		return -1;
 	return len < 0 ? refuse("a message of negative length")
 		       : send_pieces(number, best_effort, iov, wait);
 }
 
 static int send_two(unsigned short number, bool best_effort, const void *data, int len,
-		    const void *more, int more_len)
+		    const void *more, int more_len, bool wait)
 {
 	struct iovec iov[2] = {{(void *) data, (size_t) len}, {(void *) more, (size_t) more_len}};
 
+	if (!is_in_job())
+		return -1;
 	return len < 0 || more_len < 0 ? refuse("a message of negative length")
-				       : send_pieces(number, best_effort, iov, true);
+				       : send_pieces(number, best_effort, iov, wait);
 }
 
 int gamma_send(unsigned short port, const void *data, int len)
@@ -279,13 +404,13 @@ int gamma_send_flowctl(unsigned short port, const void *data, int len)
 
 int gamma_send_2p(unsigned short port, const void *data, int len, const void *more, int more_len)
 {
-	return send_two(port, true, data, len, more, more_len);
+	return send_two(port, true, data, len, more, more_len, true);
 }
 
 int gamma_send_2p_flowctl(unsigned short port, const void *data, int len, const void *more,
 			  int more_len)
 {
-	return send_two(port, false, data, len, more, more_len);
+	return send_two(port, false, data, len, more, more_len, true);
 }
 
 int gamma_isend(unsigned short port, const void *data, int len)
@@ -298,21 +423,48 @@ int gamma_isend_flowctl(unsigned short port, const void *data, int len)
 	return send_one(port, false, data, len, false);
 }
 
+int gamma_isend_2p(unsigned short port, const void *data, int len, const void *more, int more_len)
+{
+	return send_two(port, true, data, len, more, more_len, false);
+}
+
+int gamma_isend_2p_flowctl(unsigned short port, const void *data, int len, const void *more,
+			   int more_len)
+{
+	return send_two(port, false, data, len, more, more_len, false);
+}
+
+/* The outgoing messages of a port; NULL: refused. */
+static struct outgoing *find_outgoing(unsigned short port)
+{
+	if (!is_in_job())
+		return NULL;
+	if (port < GAMMA_PORTS)
+		return &ports[port].outgoing;
+	refuse("ports end at 64999");
+	return NULL;
+}
+
 int gamma_tsend(unsigned short port)
 {
-	if (port >= GAMMA_PORTS)
-		return refuse("ports end at 64999");
+	struct outgoing *outgoing = find_outgoing(port);
+
+	if (!outgoing)
+		return -1;
 	progress();
-	return !__atomic_load_n(&ports[port].sending, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&outgoing->pending, __ATOMIC_ACQUIRE))
+		return 0;
+	return gamma_wsend(port) ? -1 : 1;
 }
 
 int gamma_wsend(unsigned short port)
 {
-	int done;
+	struct outgoing *outgoing = find_outgoing(port);
 
-	while (!(done = gamma_tsend(port)))
-		;
-	return done < 0 ? -1 : 0;
+	if (!outgoing)
+		return -1;
+	return wait_outgoing(outgoing) ? refuse_node(ports[port].node, "a message to it has failed")
+				       : 0;
 }
 
 /* ---- ports ---- */
@@ -335,6 +487,8 @@ int gamma_set_passive_port(unsigned short port, unsigned short dest_node,
 	int ret;
 
 	(void) dest_par_pid;
+	if (!is_in_job())
+		return -1;
 	pthread_mutex_lock(&lock);
 	ret = bind_port(port, dest_node, dest_port);
 	pthread_mutex_unlock(&lock);
@@ -346,8 +500,11 @@ int gamma_set_active_port(unsigned short number, unsigned short dest_node,
 			  gamma_handler handler, unsigned short semaphore,
 			  unsigned char buffer_kind, void *buf, int len)
 {
-	struct port *port = &ports[number % GAMMA_PORTS];
+	struct port *port;
 
+	if (!is_in_job())
+		return -1;
+	port = &ports[number % GAMMA_PORTS];
 	if (semaphore >= GAMMA_SEMAPHORES)
 		return refuse("semaphores end at 64999");
 	if (gamma_set_passive_port(number, dest_node, dest_par_pid, dest_port))
@@ -365,6 +522,8 @@ int gamma_set_active_port(unsigned short number, unsigned short dest_node,
 
 int gamma_post_recv(unsigned short number, void *buf, int len)
 {
+	if (!is_in_job())
+		return -1;
 	if (number >= GAMMA_PORTS)
 		return refuse("ports end at 64999");
 	pthread_mutex_lock(&lock);
@@ -377,13 +536,19 @@ int gamma_post_recv(unsigned short number, void *buf, int len)
 
 /* ---- semaphores ---- */
 
-void gamma_signal(unsigned short semaphore)
+static int check_semaphore(unsigned short semaphore)
 {
-	if (semaphore >= GAMMA_SEMAPHORES)
-		return;
-	pthread_mutex_lock(&lock);
-	signal_locked(semaphore);
-	pthread_mutex_unlock(&lock);
+	if (!is_in_job())
+		return -1;
+	return semaphore < GAMMA_SEMAPHORES ? 0 : refuse("semaphores end at 64999");
+}
+
+int gamma_signal(unsigned short semaphore)
+{
+	if (check_semaphore(semaphore))
+		return -1;
+	add_signal(semaphore);
+	return 0;
 }
 
 static bool take_signals(unsigned short semaphore, int count)
@@ -398,18 +563,36 @@ static bool take_signals(unsigned short semaphore, int count)
 	return enough;
 }
 
-void gamma_wait(unsigned short semaphore, int count)
+/* A job cannot go on without one of its nodes. A program that looks at no error would, with data
+ * that has not come: it ends. */
+static int end_wait(const char *why)
 {
-	while (semaphore < GAMMA_SEMAPHORES && !take_signals(semaphore, count))
+	refuse(why);
+	if (!on_error)
+		gamma_abort();
+	return -1;
+}
+
+int gamma_wait(unsigned short semaphore, int count)
+{
+	if (check_semaphore(semaphore))
+		return -1;
+	while (!take_signals(semaphore, count)) {
+		if (is_in_handler())
+			return refuse("gamma_wait in a handler, for signals that are not there");
 		progress();
+		if (watch_failures() && !take_signals(semaphore, count))
+			return end_wait("gamma_wait ends, as a node has failed");
+	}
+	return 0;
 }
 
 int gamma_test(unsigned short semaphore)
 {
 	int signals;
 
-	if (semaphore >= GAMMA_SEMAPHORES)
-		return refuse("semaphores end at 64999");
+	if (check_semaphore(semaphore))
+		return -1;
 	progress();
 	pthread_mutex_lock(&lock);
 	signals = semaphores[semaphore];
@@ -417,47 +600,98 @@ int gamma_test(unsigned short semaphore)
 	return signals;
 }
 
-void gamma_sigerr(gamma_handler handler)
+int gamma_sigerr(gamma_handler handler)
 {
 	on_error = handler;
+	return 0;
 }
 
-void gamma_atomic(void (*function)(void))
+int gamma_atomic(void (*function)(void))
 {
-	pthread_mutex_lock(&lock);
+	bool nested;
+
+	if (!is_in_job())
+		return -1;
+	pthread_mutex_lock(&turn);
+	nested = running;
+	running = true;
 	function();
-	pthread_mutex_unlock(&lock);
+	running = nested;
+	pthread_mutex_unlock(&turn);
+	return 0;
 }
 
 /* ---- the job ---- */
 
-static void init_lock(void)
+static void init_turn(void)
 {
 	pthread_mutexattr_t attr;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&lock, &attr);
+	pthread_mutex_init(&turn, &attr);
 	pthread_mutexattr_destroy(&attr);
 }
+
+/* Messages that nobody has waited for. Those that are still coming in need their memory until the
+ * endpoints are closed. */
+static void close_endpoints(void)
+{
+	struct waiting *message;
+
+	for (message = oldest; message; message = message->next)
+		if (message->kept)
+			endpoints_release(&endpoints, message->best_effort, message->kept);
+	endpoints_close(&endpoints);
+	while ((message = oldest)) {
+		oldest = message->next;
+		free(message->memory);
+		free(message);
+	}
+}
+
+static void close_all(void)
+{
+	close_endpoints();
+	watch_close();
+	job_close(&job);
+	free(ports);
+	free(semaphores);
+	ports = NULL;
+	semaphores = NULL;
+	memset(synced, 0, sizeof(synced));
+	syncs = losses = failures = 0;
+	pthread_mutex_destroy(&turn);
+}
+
+static int open_all(unsigned short nodes)
+{
+	if (job_open(&job))
+		return -1;
+	if (nodes && nodes != job.nodes)
+		return refuse("the job has another number of nodes than gamma_init names");
+	ports = calloc(GAMMA_PORTS, sizeof(*ports));
+	semaphores = calloc(GAMMA_SEMAPHORES, sizeof(*semaphores));
+	if (!ports || !semaphores)
+		return refuse("no memory");
+	return endpoints_open(&endpoints, &job) || watch_open(&endpoints, &job, SYNC_PORT, EMPTY) ||
+			       endpoints_set(&endpoints, SYNC_PORT, on_sync)
+		       ? -1
+		       : 0;
+}
+
+static int sync_all(void);
 
 int gamma_init(unsigned short nodes, int argc, char **argv)
 {
 	(void) argc, (void) argv;
 	if (ports)
 		return refuse("gamma_init for the second time");
-	if (job_open(&job))
-		return -1;
-	if (nodes && nodes != job.nodes)
-		return refuse("the job has another number of nodes than gamma_init names");
-	init_lock();
-	ports = calloc(GAMMA_PORTS, sizeof(*ports));
-	semaphores = calloc(GAMMA_SEMAPHORES, sizeof(*semaphores));
-	if (!ports || !semaphores)
-		return refuse("no memory");
-	if (endpoints_open(&endpoints, &job) || endpoints_set(&endpoints, SYNC_PORT, on_sync))
-		return -1;
-	return gamma_sync();
+	init_turn();
+	if (!open_all(nodes) && !sync_all())
+		return 0;
+	close_all();
+	return -1;
 }
 
 static bool has_synced(unsigned round, unsigned long count)
@@ -470,38 +704,63 @@ static bool has_synced(unsigned round, unsigned long count)
 	return has;
 }
 
+/* What has come from a node before it failed counts. */
+static bool is_lost(unsigned short node, unsigned round, unsigned long count)
+{
+	if (!watch_failed(node))
+		return false;
+	progress();
+	return !has_synced(round, count);
+}
+
 /* In each round a node hears from another one that has heard from twice as many. */
-int gamma_sync(void)
+static int sync_all(void)
 {
 	struct fi_gamma_msg msg = {.port = SYNC_PORT};
 	unsigned long count = ++syncs;
 	ssize_t ret;
 
 	for (unsigned round = 0; 1u << round < job.nodes; round++) {
-		unsigned short node = (unsigned short) ((job.node + (1u << round)) % job.nodes);
+		unsigned short to = (unsigned short) ((job.node + (1u << round)) % job.nodes);
+		unsigned short from =
+			(unsigned short) ((job.node + job.nodes - (1u << round)) % job.nodes);
 
 		msg.arg = round;
-		while ((ret = endpoints_send(&endpoints, node, false, &msg, FI_INJECT)) ==
-		       -FI_EAGAIN)
+		while ((ret = endpoints_send(&endpoints, to, false, &msg, FI_INJECT)) == -FI_EAGAIN)
 			progress();
 		if (ret)
-			return refuse(fi_strerror((int) -ret));
-		while (!has_synced(round, count))
+			return refuse_node(to, fi_strerror((int) -ret));
+		while (!has_synced(round, count)) {
 			progress();
+			if (is_lost(from, round, count))
+				return refuse_node(
+					from,
+					"it has left before all nodes have come to a barrier");
+		}
 	}
 	return 0;
 }
 
+int gamma_sync(void)
+{
+	if (!is_in_job())
+		return -1;
+	if (is_in_handler())
+		return refuse("gamma_sync in a handler");
+	return sync_all() ? end_wait("gamma_sync ends, as a node has failed") : 0;
+}
+
 int gamma_exit(void)
 {
-	int ret = ports ? gamma_sync() : -1;
+	int ret;
 
-	endpoints_close(&endpoints);
-	job_close();
-	free(ports);
-	free(semaphores);
-	ports = NULL;
-	semaphores = NULL;
+	if (!is_in_job())
+		return -1;
+	if (is_in_handler())
+		return refuse("gamma_exit in a handler");
+	watch_leaving();
+	ret = sync_all();
+	close_all();
 	return ret;
 }
 
@@ -510,50 +769,18 @@ void gamma_abort(void)
 	job_abort();
 }
 
-unsigned short gamma_my_node(void)
+int gamma_my_node(void)
 {
-	return job.node;
+	return is_in_job() ? job.node : -1;
 }
 
 /* The original told the programs that share nodes apart by it. Here jobs share nothing. */
-unsigned char gamma_my_par_pid(void)
+int gamma_my_par_pid(void)
 {
-	return 0;
+	return is_in_job() ? 0 : -1;
 }
 
-unsigned short gamma_how_many_nodes(void)
+int gamma_how_many_nodes(void)
 {
-	return job.nodes;
-}
-
-/* ---- memory and time ---- */
-
-int gamma_mlock(const void *address, size_t len)
-{
-	(void) address, (void) len;
-	return 0;
-}
-
-int gamma_munlock(const void *address, size_t len)
-{
-	(void) address, (void) len;
-	return 0;
-}
-
-int gamma_munlockall(void)
-{
-	return 0;
-}
-
-unsigned long long gamma_time(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (unsigned long long) time.tv_sec * 1000000000 + (unsigned long long) time.tv_nsec;
-}
-
-double gamma_time_diff(unsigned long long from, unsigned long long to)
-{
-	return (double) (to - from) / 1000;
+	return is_in_job() ? job.nodes : -1;
 }

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # The library of the original's calls: a program that uses all of them, started alone on two hosts
-# and by mpirun.
+# and by mpirun; two jobs at once; a node that dies; calls without a job.
+# Functions are called through check:
+# shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=mpi.sh
@@ -26,6 +28,60 @@ alone() { # NAME
 	fi
 }
 
+# start_node JOB NUMBER ARGUMENT...: on its host; the job's ports begin at PORT.
+start_node() {
+	local job=$1 number=$2
+	shift 2
+	start "$job$number" "node0$((number + 1))" 60 env "LIBGAMMA_NODES=$three" \
+		"LIBGAMMA_NODE=$number" "LIBGAMMA_PORT=$port" FI_GAMMA_PEER_TIMEOUT=2 \
+		LIBGAMMA_KEEPALIVE=1 "$program" "$@"
+}
+
+# Two jobs of one user on the same hosts: neither hears the other's broadcasts.
+side_by_side() {
+	local node status=0
+	for node in 0 1 2; do
+		port=7400
+		start_node a "$node" side a
+		port=7500
+		start_node b "$node" side b
+	done
+	for node in 0 1 2; do
+		wait_end "a$node" || status=1
+		wait_end "b$node" || status=1
+	done
+	cat "$work"/[ab][012].out
+	nodes=6
+	[ "$status" = 0 ] && all_well "$work"/[ab][012].out
+}
+
+# Node 1 kills itself while the others wait, and send nothing. They name it and its host.
+crash() {
+	local node status=0
+	port=7400
+	for node in 0 1 2; do
+		start_node c "$node" crash
+	done
+	wait_end c1 || true
+	wait_end c0 || status=1
+	wait_end c2 || status=1
+	grep -v "a call before" "$work"/c[02].out
+	nodes=2
+	[ "$status" = 0 ] && all_well "$work"/c[02].out &&
+		[ "$(grep -c 'libgamma: node 1 (node02) has failed: ' "$work"/c[02].out |
+			grep -c ':1$')" = 2 ]
+}
+
+outside() {
+	"$program" outside 2>"$work/outside.out" || return 1
+	cat "$work/outside.out"
+	[ "$(grep -cx 'libgamma: a call before gamma_init, or after gamma_exit' "$work/outside.out")" = 16 ]
+}
+
+bad_port() {
+	LIBGAMMA_NODES=node01 LIBGAMMA_NODE=0 LIBGAMMA_PORT=65534 "$program"
+}
+
 by_mpirun() { # NAME PROCESSES
 	nodes=$2
 	if mpi_run 100 node01,node02 "$2" "$program" && all_well "$work/mpi.out"; then
@@ -35,7 +91,13 @@ by_mpirun() { # NAME PROCESSES
 	fi
 }
 
-lab_up 2
+check "calls without a job are refused" outside
+check_fails "a port that is too high" 'LIBGAMMA_PORT is 65534' bad_port
+lab_up 3
+three=node01,node02,node03
+check "two jobs side by side" side_by_side
+check "a node that dies is named" crash
+check "and nothing needs to be reset" crash
 alone "two hosts, started alone"
 lab impair node02 --loss 1
 alone "with 1 % loss"

@@ -26,14 +26,16 @@ typedef void (*gamma_handler)(void);
 extern unsigned short gamma_active_port; /* to which the message came */
 extern int gamma_msglen;                 /* its bytes */
 
-/* ---- the job; each returns 0 or -1 with a line on standard error ---- */
+/* Every call returns -1 with a line on standard error if it is refused or has failed. */
+
+/* ---- the job; 0, or -1 ---- */
 int gamma_init(unsigned short nodes, int argc, char **argv); /* nodes 0: as many as there are */
 int gamma_exit(void);                                        /* after all nodes have called it */
 void gamma_abort(void);                                      /* ends the job */
 int gamma_sync(void);                                        /* a barrier */
-unsigned short gamma_my_node(void);                          /* from 0 on */
-unsigned char gamma_my_par_pid(void);
-unsigned short gamma_how_many_nodes(void);
+int gamma_my_node(void);                                     /* from 0 on */
+int gamma_my_par_pid(void);
+int gamma_how_many_nodes(void);
 
 /* ---- ports ---- */
 
@@ -61,17 +63,22 @@ int gamma_send_2p_flowctl(unsigned short port, const void *data, int len, const 
 /* Returns before the data has been read: it must not change until gamma_tsend or gamma_wsend. */
 int gamma_isend(unsigned short port, const void *data, int len);
 int gamma_isend_flowctl(unsigned short port, const void *data, int len);
+int gamma_isend_2p(unsigned short port, const void *data, int len, const void *more, int more_len);
+int gamma_isend_2p_flowctl(unsigned short port, const void *data, int len, const void *more,
+			   int more_len);
 int gamma_wsend(unsigned short port); /* waits until all gamma_isend of the port are done */
-int gamma_tsend(unsigned short port); /* 1: they are; 0: not yet */
+int gamma_tsend(unsigned short port); /* 1: they are; 0: not yet; -1: one has failed */
 
 /* ---- semaphores ---- */
-void gamma_signal(unsigned short semaphore);
-void gamma_wait(unsigned short semaphore, int count); /* waits for so many signals, takes them */
-int gamma_test(unsigned short semaphore);             /* signals not taken yet */
-/* handler runs when a message is lost, for want of a buffer or as its peer has failed. */
-void gamma_sigerr(gamma_handler handler);
+int gamma_signal(unsigned short semaphore);
+/* Waits for so many signals, takes them. -1: a node has failed. */
+int gamma_wait(unsigned short semaphore, int count);
+int gamma_test(unsigned short semaphore); /* signals not taken yet */
+/* handler runs when a message is lost for want of a buffer, and when a node has failed. Without it
+ * gamma_wait and gamma_sync end the job then. */
+int gamma_sigerr(gamma_handler handler);
 /* function runs while no handler does. */
-void gamma_atomic(void (*function)(void));
+int gamma_atomic(void (*function)(void));
 
 /* ---- memory and time ---- */
 int gamma_mlock(const void *address, size_t len); /* this and the next do nothing: no need */
