@@ -46,12 +46,14 @@ def names(offloads):
 
 
 def streams_at(ctx, mtu, offloads):
-    """In labs of their own, by pairs that are kept, as in the part stream."""
-    lab = ctx.pair(mtu, purpose="kept", offloads=offloads)
+    """In labs of their own, by pairs that are kept, as in the part stream: two of gamma would share
+    a port."""
+    lab = ctx.pair(mtu, purpose="kept, UDP", offloads=offloads)
     end = suffix(mtu, offloads)
     return [
         Case("trains" + end, lambda: ctx.train_stream_kept(lab, mtu - HEADERS, TRAIN_MB)),
-        *(stream_case(ctx, lab, name, name + end) for name in names(offloads)),
+        *(stream_case(ctx, ctx.pair(mtu, purpose="kept") if name == DEFAULT else lab, name,
+                      name + end) for name in names(offloads)),
     ]
 
 
