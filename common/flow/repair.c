@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A repair begins with as many frames as any queue takes. The bound doubles with each round trip in
- * which nothing that was sent again is lost; when half of the bound is lost, it falls to what has
- * arrived. A network that loses frames at random, even a third of them, is not slowed down: nothing
- * would be gained. The bound holds until all that was under way when it began has arrived.
+ * which nothing that was sent again is lost; when half of the bound is lost, or nearly all of a
+ * smaller repair, it falls to what has arrived. A network that loses frames at random, even a third
+ * of them, is not slowed down: nothing would be gained. The bound holds until all that was under way
+ * when it began has arrived.
  */
 #include "flow/repair.h"
 
@@ -35,6 +36,12 @@ static uint32_t count_flying(const struct gamma_flow *flow)
 	return count;
 }
 
+/* Three quarters of what was under way, and more than chance takes. */
+static bool lost_nearly_all(const struct gamma_repair *repair)
+{
+	return repair->lost >= GAMMA_REPAIR_LEAST && 4 * repair->lost >= 3 * repair->flying;
+}
+
 void gamma_repair_adapt(struct gamma_flow *flow)
 {
 	struct gamma_repair *repair = &flow->repair;
@@ -43,6 +50,8 @@ void gamma_repair_adapt(struct gamma_flow *flow)
 		gamma_repair_begin(flow);
 	if (2 * repair->lost >= repair->bound)
 		set_bound(flow, repair->bound - gamma_min(repair->lost, repair->bound));
+	else if (lost_nearly_all(repair))
+		set_bound(flow, repair->flying - gamma_min(repair->lost, repair->flying));
 	else if (repair->lost)
 		set_bound(flow, repair->bound);
 	else if (gamma_loss_evidence(flow) > repair->grow)

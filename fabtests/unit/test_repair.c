@@ -32,13 +32,20 @@ static int begin(void **state)
 	return 0;
 }
 
-/* A search for lost frames, after a round trip in which what left was sent again. */
-static void round_trip(uint32_t lost)
+/* A search for lost frames, after a round trip in which so many were sent again. */
+static void round_trip_of(uint32_t count, uint32_t lost)
 {
 	flow.tx.serial += 100;
 	flow.loss.first.rack_serial = flow.tx.serial;
+	flow.repair.flying = count;
 	flow.repair.lost = lost;
 	gamma_repair_adapt(&flow);
+}
+
+/* The same of as many as may be. */
+static void round_trip(uint32_t lost)
+{
+	round_trip_of(flow.repair.bound, lost);
 }
 
 /* ---- the bound ---- */
@@ -73,6 +80,33 @@ static void bound__stays_when_few_are_lost(void **state)
 {
 	(void) state;
 	round_trip(FIRST / 3);
+	assert_int_equal(flow.repair.bound, FIRST);
+}
+
+/* A port that loses nearly all of a repair will do so again, however much more was allowed. */
+static void bound__falls_when_a_smaller_repair_is_lost(void **state)
+{
+	(void) state;
+	for (int i = 0; i < 20; i++)
+		round_trip(0);
+	assert_int_equal(flow.repair.bound, GAMMA_WINDOW_MAX);
+	round_trip_of(200, 160);
+	assert_int_equal(flow.repair.bound, 40);
+	round_trip_of(LEAST, LEAST);
+	assert_int_equal(flow.repair.bound, LEAST);
+}
+
+static void bound__stays_when_a_part_of_a_smaller_one_is_lost(void **state)
+{
+	(void) state;
+	round_trip_of(40, 20);
+	assert_int_equal(flow.repair.bound, FIRST);
+	round_trip_of(LEAST - 1, LEAST - 1);
+	assert_int_equal(flow.repair.bound, FIRST);
+	for (unsigned i = 0; i < 40; i++) /* what is under way may arrive yet */
+		sent[i].again = 1;
+	round_trip_of(50, 10);
+	assert_int_equal(flow.repair.flying, 40);
 	assert_int_equal(flow.repair.bound, FIRST);
 }
 
@@ -143,6 +177,8 @@ int main(void)
 		BOUND_TEST(bound__doubles_in_a_round_trip_without_loss),
 		BOUND_TEST(bound__falls_to_what_has_arrived),
 		BOUND_TEST(bound__stays_when_few_are_lost),
+		BOUND_TEST(bound__falls_when_a_smaller_repair_is_lost),
+		BOUND_TEST(bound__stays_when_a_part_of_a_smaller_one_is_lost),
 		BOUND_TEST(bound__is_new_when_all_of_that_time_has_arrived),
 		BOUND_TEST(flying__counts_what_was_sent_again),
 		BOUND_TEST(flying__at_the_bound_waits),
