@@ -19,10 +19,10 @@ CODE = (".c", ".h", ".sh", ".py", ".lua", ".am", ".ac", ".include", ".in", ".m4"
         ".service", ".spec", ".test", ".exclude")
 # Logs: names in them were right when they were written.
 LOGS = ("NEWS.md", "doc/experiments.md", "doc/experiments/")
-# Names of other software: libfabric's, Open MPI's, the kernel's.
+# Names of other software: libfabric's, Open MPI's, the kernel's, the original library's.
 FOREIGN = re.compile(r"^(fi|ofi|FI|MPI|OMPI|OPAL|UCX|PMIX|SLURM|MPICH|XDP|SO|CAP|IP|BPF|AF)_"
                      r"|^(mpi|osu|pml|mtl|btl_(tcp|ofi|sm|vader)|coll_(tuned|hcoll)|io_uring)"
-                     r"|^(gro_flush_timeout|napi_defer_hard_irqs|pidfd_getfd)$")
+                     r"|^(gro_flush_timeout|napi_defer_hard_irqs|pidfd_getfd|gamma_errno)$")
 FOREIGN_TESTS = {"test_spawn", "test_ulfm", "test_cxx11"}
 FOREIGN_FILES = {"op.h", "fi_prov.h"}
 # These list tests and functions of other software: only names of this project are looked up.
