@@ -293,14 +293,24 @@ void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 		look_later(flow, rail, now + silence(flow, rail));
 }
 
+/* Until the next look at a rail, the longer the more often its probe could not leave: dozens of
+ * flows may look at one NIC that is down. */
+static uint64_t look_time(const struct gamma_flow *flow, uint8_t r)
+{
+	uint64_t wait = silence(flow, r) << flow->rails->rail[r].held_up;
+
+	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
+}
+
+/* A look that is due before is not put off: somebody may ask for its probe again and again. */
 void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 {
 	struct gamma_rail *it = &flow->rails->rail[rail];
 
 	it->wanted = false;
-	it->look = now + (silence(flow, rail) << it->held_up);
 	it->held_up = (uint8_t) gamma_min(it->held_up + 1, SHIFT_MAX);
-	look_at(flow, it->look);
+	if (it->look > now + look_time(flow, rail))
+		look_later(flow, rail, now + look_time(flow, rail));
 }
 
 /* ---- what the peer says ---- */
@@ -631,7 +641,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	else
 		gamma_rails_want_probe(flow, r);
 	if (rail->look == GAMMA_NEVER)
-		rail->look = now + silence(flow, r);
+		rail->look = now + look_time(flow, r);
 	if (!used)
 		rail->look = now + retry_time(flow, rail, now);
 }

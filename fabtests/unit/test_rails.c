@@ -396,6 +396,34 @@ static void doubt__not_while_its_probe_cannot_leave(void **state)
 	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
 }
 
+/* Whoever asks for its probe meanwhile does not put off the next look at it. */
+static void doubt__looked_at_again_soon_after_its_link_was_full(void **state)
+{
+	struct gamma_endpoint *endpoint = &net->nodes[0].ep;
+	struct gamma_flow *flow = net_flow(net, 0, 1);
+	uint64_t look;
+
+	(void) state;
+	net->nodes[0].broken[1] = true;
+	gamma_rails_down(&endpoint->local, 1, net->now);
+	net_run(net, 4 * SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
+	endpoint->rails[1].until = net->now + 10 * SEC;
+	endpoint->local.rails_busy |= 2;
+	for (unsigned i = 0; i < 100; i++) {
+		look = rail(0, 1)->look;
+		gamma_rails_want_probe(flow, 1);
+		net_run(net, MS);
+		assert_true(net->now >= look || rail(0, 1)->look <= look);
+		net_run(net, 49 * MS);
+	}
+	net->nodes[0].broken[1] = false;
+	endpoint->rails[1].until = 0;
+	endpoint->local.rails_busy = 0;
+	net_run(net, SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+}
+
 /* ---- the peer has ended the flow ---- */
 
 /* Only rails are probed: its answer to that must do. */
@@ -530,6 +558,7 @@ int main(void)
 		RAILS_TEST(doubt__never_of_the_last_rail),
 		RAILS_TEST(doubt__not_of_a_link_that_is_full_for_a_moment),
 		RAILS_TEST(doubt__not_while_its_probe_cannot_leave),
+		RAILS_TEST(doubt__looked_at_again_soon_after_its_link_was_full),
 		RAILS_TEST(reset__answers_the_probe_of_a_rail),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
 		RAILS_TEST(mtu__late_answer_does_not_undo_that_it_is_lowered),
