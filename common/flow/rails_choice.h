@@ -15,7 +15,8 @@ struct gamma_sent;
 /* None of these is inlined: most flows have one rail, and their path stays as short as it is. */
 
 /* The rail of the next DATA frame; spread: its bytes have a place at the receiver already, so that
- * its order does not matter. Until gamma_rails_choice_polled, frames may be as large as that rail takes.
+ * its order does not matter. Until gamma_rails_choice_polled, frames may be as large as that rail
+ * takes.
  */
 GAMMA_NOINLINE uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread);
 /* The same of a frame that left before. */

@@ -396,7 +396,7 @@ static void doubt__not_while_its_probe_cannot_leave(void **state)
 	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
 }
 
-/* Whoever asks for its probe meanwhile does not put off the next look at it. */
+/* Asking for its probe meanwhile does not postpone the next look at it. */
 static void doubt__looked_at_again_soon_after_its_link_was_full(void **state)
 {
 	struct gamma_endpoint *endpoint = &net->nodes[0].ep;
