@@ -46,7 +46,7 @@ int gammad_clients_listen(struct gammad *gammad)
 
 /* ---- coming and going ---- */
 
-/* All user ids that may have no endpoints count as one user: somebody may have thousands of them.
+/* All user ids that may have no endpoints count as one user: one person may have thousands of them.
  */
 static unsigned connections_of(const struct gammad *gammad, uid_t uid)
 {

@@ -42,7 +42,7 @@ static bool ask_driver(const struct gammad_nic *nic, struct ethtool_link_setting
 	return !ioctl(nic->fd, SIOCETHTOOL, &request);
 }
 
-/* Mbit/s, 0 if the driver does not say. The first answer tells how long the bitmaps are. */
+/* Mbit/s, 0 if the driver does not say. The first answer has the length of the bitmaps. */
 static uint32_t speed_of(const struct gammad_nic *nic)
 {
 	union {

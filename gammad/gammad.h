@@ -205,7 +205,8 @@ struct gammad {
 		*lookups; /* LOOKUP requests to slots; elements: struct gammad_lookup_frame */
 	unsigned lookups_handled; /* since the last event */
 	int nics_fd;    /* packet socket in the host's network namespace, for LOOKUP alone */
-	int changes_fd; /* eventfd: the thread that watches the host's interfaces has news */
+	int changes_fd; /* eventfd: the thread that watches the host's interfaces has seen a change
+			 */
 	enum gammad_watch changes_watch;
 	enum gammad_watch listen_watch, signal_watch, workers_watch, nics_watch, slots_watch;
 	struct gamma_list clients, opens, group_interfaces;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * gammad's own state for Prometheus. Whatever a reader asks, the answer is the same: what it sends
- * is thrown away unread. So there is nothing to parse, and nothing that a reader could change.
+ * gammad's own state for Prometheus. Every reader gets the same answer: its request is discarded
+ * unread. So there is nothing to parse, and nothing that a reader could change.
  */
 #include "gammad/gammad.h"
 

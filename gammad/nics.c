@@ -25,7 +25,7 @@ enum { PAUSE_MS = 20 }; /* changes come in bursts: they are looked at together *
 static struct {
 	const struct gammad *gammad; /* its descriptors; the thread reads nothing else of it */
 	const struct gammad_programs *programs;
-	struct mnl_socket *socket; /* news of the host's interfaces */
+	struct mnl_socket *socket; /* changes of the host's interfaces */
 	pthread_mutex_t lock;      /* of what follows */
 	struct gamma_nic *links;   /* all interfaces, or NULL: nothing new */
 	size_t count;
@@ -117,7 +117,7 @@ static void drain(void)
 	_Alignas(struct nlmsghdr) char bytes[8192];
 	struct pollfd polls = {.fd = mnl_socket_get_fd(news.socket), .events = POLLIN};
 
-	/* Lost messages (ENOBUFS) do no harm: everything is looked at again. */
+	/* After lost messages (ENOBUFS) everything is read again. */
 	while (poll(&polls, 1, PAUSE_MS) > 0)
 		mnl_socket_recvfrom(news.socket, bytes, sizeof(bytes));
 }

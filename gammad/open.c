@@ -180,7 +180,7 @@ static bool has_nics_mac(const struct gammad_open *open, const struct gammad_slo
 	return memcmp(open->record.mac, slot->mac, GAMMA_MAC_LEN);
 }
 
-/* There may be no translation, which does no harm. */
+/* There may be no translation, which is no error. */
 static void clear_record(const struct gammad *gammad, const struct gammad_open *open)
 {
 	gammad_kernel_stop_translating(gammad, &open->record);

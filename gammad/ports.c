@@ -85,7 +85,7 @@ bool gammad_ports_are_owned(const struct gammad_ports *ports, const uint8_t mac[
 	uid_t uid;
 	int ret = gamma_name_owner_find(&ports->names, &name, len, &uid);
 
-	/* In doubt somebody owns it. */
+	/* In doubt it counts as owned. */
 	if (ret)
 		return ret == -ENOENT || (ret != -ECONNREFUSED && !ports->asks);
 	return may_use_nic(ports, uid, ifindex, ethertype);

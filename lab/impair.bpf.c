@@ -17,8 +17,8 @@ struct {
 	__type(value, struct impair_config);
 } config SEC(".maps");
 
-/* When the run's last frame was lost, 0: not in a run. Two CPUs may disagree for a frame, which
- * does no harm. */
+/* When the run's last frame was lost, 0: not in a run. Two CPUs may disagree for a frame, which is
+ * tolerable. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -3,8 +3,8 @@
  * GAMMA's calls over active ports (fi_gamma_ports(7)). Each process has two endpoints: reliable
  * messages, and best effort with a group for all nodes. A port's number is the same in both. All
  * that ports and semaphores hold is under one lock. The program's own functions run without it, one
- * at a time, by whoever has the turn: they may send and wait for that, while other threads take in
- * what has come.
+ * at a time, by the thread that has the turn: they may send and wait for that, while other threads
+ * take in what has come.
  */
 #include "gamma/libgamma.h"
 
@@ -25,7 +25,7 @@ enum {
 	EMPTY = ROUNDS,          /* the argument of watch.c's messages */
 };
 
-/* Sends whose end somebody waits for. */
+/* Sends for whose end a caller waits. */
 struct outgoing {
 	unsigned long pending; /* atomic */
 	bool failed;           /* one of them; atomic */
@@ -774,7 +774,7 @@ int gamma_my_node(void)
 	return is_in_job() ? job.node : -1;
 }
 
-/* The original told the programs that share nodes apart by it. Here jobs share nothing. */
+/* The original distinguished programs that share nodes by it. Here jobs share nothing. */
 int gamma_my_par_pid(void)
 {
 	return is_in_job() ? 0 : -1;

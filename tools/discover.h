@@ -133,10 +133,10 @@ void discover_ask_all(struct discover *discover);
 /* Sends count questions of payload bytes to a host and measures. */
 void discover_ask_trips(struct discover *discover, const struct discover_host *host,
 			uint32_t payload, unsigned count, struct discover_trips *trips);
-/* Sends a question to a host by way of another's gammad, and tells its number. 0: sent. */
+/* Sends a question to a host by way of another's gammad, and returns its number. 0: sent. */
 int discover_ask_via(struct discover *discover, const struct discover_host *host,
 		     const struct discover_host *via, uint32_t payload, uint32_t *seq);
-/* The next answer: from whom, and to which question. False: none until then. */
+/* The next answer: its sender, and its question. False: none until then. */
 bool discover_ask_next(struct discover *discover, uint64_t until, uint8_t mac[GAMMA_MAC_LEN],
 		       uint32_t *seq);
 /* What the times of so many questions, 0 for those that were lost, come to; sorts them. */

@@ -14,7 +14,7 @@ enum { STAT_TEXT_LEN = 64 };
 /* An endpoint at some time. */
 struct stat_endpoint {
 	pid_t pid;
-	ino_t inode; /* of its page: tells it from another of that process */
+	ino_t inode; /* of its page: distinguishes it from another of that process */
 	uid_t uid;
 	char command[STAT_TEXT_LEN], job[STAT_TEXT_LEN]; /* job "": none is known */
 	struct gamma_stats_page page;

@@ -134,7 +134,7 @@ static void note_error(struct udp_probe *udp, const struct sock_extended_err *er
 		gamma_ip_from_sockaddr(offender, &udp->icmp->from);
 }
 
-/* With room for who reports it. */
+/* With room for the address of the sender of the error. */
 static bool is_error(const struct cmsghdr *c)
 {
 	const size_t len = CMSG_LEN(sizeof(struct sock_extended_err));

@@ -115,7 +115,7 @@ void gamma_log(enum gamma_log_level level, const char *fmt, ...)
 #define gamma_warn(...)  gamma_log(GAMMA_LOG_WARN, __VA_ARGS__)
 #define gamma_info(...)  gamma_log(GAMMA_LOG_INFO, __VA_ARGS__)
 
-/* ---- what somebody else has written, in a message ---- */
+/* ---- text of other programs, in a message ---- */
 
 /* A word made fit to be shown: short, and of printable characters alone. */
 struct gamma_printable {

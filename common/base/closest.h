@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How much two words differ: to name the right one where somebody has written another. */
+/* How much two words differ: to suggest the right word for a misspelt one. */
 #ifndef GAMMA_BASE_CLOSEST_H
 #define GAMMA_BASE_CLOSEST_H
 

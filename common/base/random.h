@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Numbers that nobody but their user can predict: a keyed hash (SipHash-2-4) of a counter. Whoever
- * sees some of them learns nothing of the others, as long as the key stays secret. The code that
+ * Numbers that only their user can predict: a keyed hash (SipHash-2-4) of a counter. Some
+ * of them reveal nothing of the others, as long as the key stays secret. The code that
  * draws them knows no system call: its caller provides the key.
  */
 #ifndef GAMMA_BASE_RANDOM_H

@@ -19,8 +19,8 @@ struct gamma_shm_copy_model {
 	uint64_t second_at; /* ns: when the second chunk of a message came */
 	uint16_t left;      /* such messages before the next copy that is timed */
 	uint16_t rest;      /* of them, after the last one that took too long */
-	bool timed;         /* how long the next copy takes is to be told */
-	bool doubted;       /* the last one told took much longer than those before */
+	bool timed;         /* the next copy is to be timed */
+	bool doubted;       /* the last timed copy took much longer than those before */
 };
 
 /* Whether the several pages that have been posted, len bytes, are to be copied: also in `on`. */

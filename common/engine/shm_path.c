@@ -39,7 +39,7 @@ static bool nothing_is_queued(const struct gamma_flow *flow)
 	       !gamma_message_state(flow)->filling && !flow->tx.lost;
 }
 
-/* Whether a message of len bytes is copied: also told to message/, which may send it otherwise. */
+/* Whether a message of len bytes is copied: message/ asks for it too, and may send it otherwise. */
 static bool choose_copy(struct gamma_flow *flow, uint64_t len)
 {
 	bool copies = gamma_shm_copy_model_choose(&gamma_peer(flow)->copy_model, len);

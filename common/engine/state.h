@@ -68,8 +68,8 @@ struct gamma_endpoint {
 	uint32_t idle;             /* polls in a row that found nothing */
 	uint32_t unread;           /* polls since the clock was read */
 	uint32_t resets;           /* RESETs sent in this progress call */
-	bool version_reported;     /* that somebody has another protocol version */
-	bool translation_reported; /* that somebody's address is translated (NAT) */
+	bool version_reported;     /* that a peer has another protocol version */
+	bool translation_reported; /* that a peer's address is translated (NAT) */
 	bool datagram;
 	struct gamma_link *holds; /* the slot of the frame that local.deferred is about; or NULL */
 	struct gamma_lending lending;

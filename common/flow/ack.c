@@ -64,8 +64,9 @@ void gamma_ack_attach(struct gamma_flow *flow, struct gamma_fields *fields, bool
 		ack->now = false; /* nothing has arrived, and no number could say so */
 		return;
 	}
-	/* News of a far gap does not fit on data, and part of it misleads: what arrived and is not
-	 * told of would count as lost as soon as a frame that was sent later is. An acknowledgement
+	/* The report of a far gap does not fit on data, and a part of it misleads: frames that
+	 * have arrived and are not reported would count as lost as soon as a later frame is
+	 * reported. An acknowledgement
 	 * of its own follows. */
 	if (gamma_unlikely(!alone && gamma_receive_window_sack_is_long(flow)))
 		return;

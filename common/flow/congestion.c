@@ -167,8 +167,8 @@ void gamma_congestion_measured(struct gamma_flow *flow, uint64_t rtt)
 
 /* ---- reduction ---- */
 
-/* serial: of a transmission that was lost, or that has come behind a mark. What was under way at
- * the last reduction tells nothing new. */
+/* serial: of a transmission that was lost, or that has come behind a mark. Frames under way at the
+ * last reduction are no new evidence. */
 static void reduce(struct gamma_flow *flow, uint64_t serial)
 {
 	struct gamma_congestion *congestion = &flow->congestion;

@@ -3,8 +3,8 @@
  * Credit, in frames of the receiver's ring. The receiver grants each peer an absolute limit; what
  * all peers together may still send never exceeds the ring's slots minus the reserve.
  *
- * A limit is never lowered, so a late or repeated acknowledgement does no harm: a peer asked to
- * give credit back (RECLAIM) counts it as used, and tells how much it has given back in all.
+ * A limit is never lowered, so a late or repeated acknowledgement has no effect: a peer asked to
+ * give credit back (RECLAIM) counts it as used, and reports the total that it has given back.
  *
  *     outstanding = limit - arrived - returned
  *
@@ -214,7 +214,7 @@ void gamma_credit_pool_lost(struct gamma_credit_pool *pool)
 	halve(pool);
 }
 
-/* A frame that was sent again tells of loss on the way here. While there is none, the bound grows
+/* A retransmitted frame is evidence of loss on the way here. While there is none, the bound grows
  * by one frame for as many as it counts. */
 static void watch_loss(struct gamma_credit_pool *pool, bool again)
 {
@@ -272,7 +272,7 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 {
 	struct gamma_credit_pool *pool = &flow->local->pool;
 	struct gamma_credit *credit = &flow->credit;
-	bool newest = seq + 1 == flow->rx.highest; /* an overtaken one tells old news */
+	bool newest = seq + 1 == flow->rx.highest; /* an overtaken frame has an old flag */
 	bool bulk = newest ? flags & GAMMA_FLAG_BACKLOG : credit->bulk;
 	/* Loss on the way from another subnet is the sender's: congestion.c */
 	bool again = flags & GAMMA_FLAG_AGAIN && !flow->congestion.on;
@@ -458,8 +458,8 @@ void gamma_credit_receive_limit(struct gamma_flow *flow, uint32_t limit)
 		gamma_flow_ready(flow);
 }
 
-/* Called when data waits and there is no credit. While frames are under way their
- * acknowledgement brings news; otherwise ask, at once if the last frame did not say BACKLOG. */
+/* Called when data waits and there is no credit. While frames are under way, their acknowledgement
+ * brings the limit; otherwise ask, at once if the last frame did not say BACKLOG. */
 void gamma_credit_starved(struct gamma_flow *flow, uint64_t now)
 {
 	if (!flow->credit.starved) {

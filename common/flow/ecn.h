@@ -2,7 +2,7 @@
 /*
  * Explicit congestion notification toward another subnet (RFC 3168): the sender lets routers mark
  * its DATA frames instead of dropping them, the receiver counts the marks and reports the count,
- * and the sender takes each news of a mark as it takes a loss (congestion.c), without sending
+ * and the sender treats each new mark as a loss (congestion.c), without sending
  * again.
  */
 #ifndef GAMMA_FLOW_ECN_H

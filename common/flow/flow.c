@@ -364,7 +364,7 @@ static void bye_answered(struct gamma_flow *flow)
 	gamma_timers_stop(flow, GAMMA_TIMER_BYE);
 }
 
-/* The number of a DATA frame can be guessed by who is not on the path, that of a probe cannot: a
+/* A host off the path can guess the number of a DATA frame, but not that of a probe: a
  * RESET for anything else is a reason to send one. Frames of an shm peer come from the host. */
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
@@ -428,7 +428,7 @@ static void doubt_acks(struct gamma_flow *flow, uint64_t now)
 		gamma_loss_challenge(flow, now);
 }
 
-/* The number may have been guessed by somebody who is not on the path. So the peer is asked by a
+/* A host off the path may have guessed the number. So the peer is asked by a
  * probe, which one that has said BYE answers by RESET. BYE is answered only then, so that the peer
  * is still there. */
 static void receive_bye(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
@@ -481,9 +481,9 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 	}
 }
 
-/* Somebody may have forged a first frame toward the peer, which then acknowledges what was never
- * sent. Its answer to a PROBE counts nevertheless, and what is sent again tells it where the
- * numbers begin. */
+/* The peer may have taken a forged first frame, and then acknowledges what was never sent. Its
+ * answer to a PROBE counts nevertheless, and retransmitted frames show it where the numbers begin.
+ */
 static bool answers_probe(const struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	if (fields->kind == GAMMA_KIND_RESET)

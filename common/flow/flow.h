@@ -64,8 +64,8 @@ enum {
 	GAMMA_MTU_REFUSALS = 50,   /* padded probes that the link refuses until that is evidence */
 	GAMMA_MTU_REPORTS = 4,     /* first frames that carry the own MTU */
 	GAMMA_BYE_US = 1000,       /* first repetition of a BYE, doubling */
-	GAMMA_BYE_TRIES = 5,       /* BYEs to one who does not answer and has nothing open */
-	GAMMA_PROBED_US = 3000000, /* who has sent a PROBE within this may still wait for us */
+	GAMMA_BYE_TRIES = 5,       /* BYEs to a peer that does not answer and has nothing open */
+	GAMMA_PROBED_US = 3000000, /* a peer that probed within this may wait for us */
 	GAMMA_REQUEST_US = 1000,   /* first repetition of a REQUEST, doubling */
 	GAMMA_AWAY_PART = 4, /* timers late by this part of the peer timeout: we were stopped */
 	GAMMA_ACK_SETTLE_US = 100000, /* a peer that lacked an ack would have asked by then */
@@ -109,10 +109,10 @@ struct gamma_flow {
 	bool self;        /* the peer is this endpoint */
 	bool payload_crc; /* payloads toward it carry a checksum: we, or it, want that */
 	bool bye_answered;
-	uint64_t bye_heard;   /* ns: when the peer, or somebody in its name, said BYE; 0: not */
+	uint64_t bye_heard;   /* ns: when a BYE of the peer, forged or not, arrived; 0: none has */
 	bool heard_of;        /* a frame of the peer has arrived */
 	bool declared_dead;   /* though the peer may come back, and know nothing of it */
-	uint8_t mtu_reported; /* frames that told the peer our MTU */
+	uint8_t mtu_reported; /* frames that carried our MTU to the peer */
 	uint8_t rail;         /* by which everything leaves that names none; 0: the first */
 	uint8_t probed_rail;  /* by which that probe came */
 	unsigned lookups;     /* LOOKUPs sent */
@@ -181,7 +181,7 @@ void gamma_flow_declare_dead(struct gamma_flow *flow, int error, const char *cau
 void gamma_flow_declare_dead_idle(struct gamma_flow *flow, int error, const char *cause,
 				  uint64_t now);
 #define GAMMA_DECLARED_DEAD "it was declared dead before and has not restarted"
-/* Somebody who knows says that the peer, silent for long, is still there. */
+/* An answer to LOOKUP says that the peer, silent for long, is still there. */
 void gamma_flow_still_there(struct gamma_flow *flow, uint64_t now);
 /* The peer has answered a probe, or another says that it is there: a BYE in its name was forged. */
 void gamma_flow_refute_bye(struct gamma_flow *flow);
@@ -201,8 +201,8 @@ void gamma_flow_bye(struct gamma_flow *flow, uint64_t now);
  * says BYE. */
 uint64_t gamma_flow_drain_time(uint64_t linger);
 /* Whether a closing endpoint should wait for this flow: something is not acknowledged, the peer
- * may not know yet that its own frames have arrived, or has not been told often enough, for one
- * that waits for this endpoint or for any other, that it closes. */
+ * may not know yet that its own frames have arrived, or has not got enough BYEs, whether it waits
+ * for this endpoint or not. */
 bool gamma_flow_unfinished(const struct gamma_flow *flow, uint64_t now);
 bool gamma_flow_unacked(const struct gamma_flow *flow);
 

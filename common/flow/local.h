@@ -86,7 +86,7 @@ struct gamma_local {
 	struct gamma_random random; /* of numbers that peers must echo; the owner sets the key */
 	uint8_t rail_count;         /* own NICs; 0 or 1: one, and own_rails is not used */
 	uint8_t rail;               /* by which the frame came that is dispatched now */
-	const uint8_t *ecn; /* enum gamma_ecn_mark of that frame; NULL: the link cannot tell */
+	const uint8_t *ecn; /* enum gamma_ecn_mark of that frame; NULL: the link does not know */
 	uint8_t rails_busy; /* bits: their links take no frame now; the owner sets them */
 	uint8_t rails_udp;  /* bits: they are over UDP, beside raw ones, for long messages */
 	/* The owner's: uses a link over UDP, which it has opened unasked, as a rail from now on;

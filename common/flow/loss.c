@@ -71,7 +71,7 @@ static uint64_t queued(const struct gamma_flow *flow)
 
 	if (frames && flow->credit.bulk)
 		frames += gamma_credit_window(flow);
-	return frames ? frames - 1 : 0; /* of one, what answers usually take has told */
+	return frames ? frames - 1 : 0; /* of one, the usual time of answers includes it */
 }
 
 /* How long to wait for a sign before asking: as long as answers take, the peer's own delay

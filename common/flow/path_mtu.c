@@ -2,7 +2,7 @@
 /*
  * The largest frame toward a peer: what every Ethernet passes, until a padded probe of the
  * smaller of both MTUs is answered. That the hosts say 9,000 does not mean that the switch
- * between them passes it, nor that it will for ever: when large frames begin to vanish, or the
+ * between them passes it, nor that it always will: when large frames begin to vanish, or the
  * link to refuse them, small ones are used at once, and padded probes decide again. These are
  * numbered: an answer counts, however late, if its probe left after the path was last doubted.
  * Some paths carry less than 1,500 bytes (tunnels, a port that was set so): then the least size
@@ -73,7 +73,7 @@ static uint32_t safe(const struct gamma_flow *flow)
 	return (uint32_t) gamma_min(GAMMA_SAFE_MTU, flow->local->limits.mtu);
 }
 
-/* Small frames at once; whether for good, a padded probe of the former size tells. */
+/* Small frames at once; a padded probe of the former size shows whether they remain. */
 static void doubt(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
@@ -135,7 +135,7 @@ static bool is_answer(const struct gamma_path_mtu *path, const struct gamma_fiel
 }
 
 /* Asks for the peer's MTU by a padded probe that surely passes, until it is answered. While a
- * larger size is being probed, the answers to that tell. */
+ * larger size is being probed, the answers to these probes count. */
 static void verify(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;
@@ -387,7 +387,7 @@ static bool heard_meanwhile(const struct gamma_flow *flow)
 }
 
 /* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
- * NIC whose peer has a smaller MTU refuses the large ones for ever. */
+ * NIC whose peer has a smaller MTU always refuses the large ones. */
 void gamma_path_mtu_refused(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_path_mtu *path = &flow->path_mtu;

@@ -173,8 +173,8 @@ static bool has_smaller_mtu(const struct gamma_rail *rail)
 	return rail->mtu < rail->most && rail->mtu_tries < GAMMA_RAIL_MTU_TRIES;
 }
 
-/* Something has come back by it, or because of what left by it: it works. Whether it passes larger
- * frames only the answer to such a probe tells. */
+/* Something has come back by it, or because of what left by it: it works. Only the answer to a
+ * larger probe shows whether it passes larger frames. */
 static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
@@ -302,7 +302,7 @@ static uint64_t look_time(const struct gamma_flow *flow, uint8_t r)
 	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
 }
 
-/* A look that is due before is not put off: somebody may ask for its probe again and again. */
+/* A look that is due before is not postponed: its probe may be asked for again and again. */
 void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 {
 	struct gamma_rail *it = &flow->rails->rail[rail];
@@ -591,7 +591,7 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 			doubt_rail(flow, r, now);
 			return;
 		}
-		/* Only their answers tell whether it is this rail or the peer. */
+		/* Only their answers show whether this rail or the peer is silent. */
 		gamma_rails_want_probes(flow);
 	}
 	gamma_rails_want_probe(flow, r);
@@ -637,7 +637,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	else if (used && now < quiet)
 		rail->look = quiet;
 	else if (used && other_is_usable(flow->rails, r))
-		gamma_rails_want_probes(flow); /* their answers tell whether it is this rail */
+		gamma_rails_want_probes(flow); /* their answers show whether it is this rail */
 	else
 		gamma_rails_want_probe(flow, r);
 	if (rail->look == GAMMA_NEVER)

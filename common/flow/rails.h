@@ -59,7 +59,7 @@ struct gamma_rail {
 	uint32_t in_flight;    /* DATA frames that left by it last, and are neither known to have
 				* arrived nor to be lost */
 	uint64_t sent_arrived; /* ns: when the latest of what has arrived by it left */
-	uint64_t since;        /* ns: when it last told something, or began to be waited for */
+	uint64_t since;        /* ns: of its last answer, or since an answer is due */
 	uint64_t look;         /* ns: when it is to be looked at next */
 	bool probing;          /* a probe of it is not answered */
 	bool wanted;           /* a probe of it is to leave */
@@ -81,7 +81,7 @@ struct gamma_rail {
 
 struct gamma_rails {
 	struct gamma_rail rail[GAMMA_RAILS_MAX];
-	uint64_t arrived;      /* counts news of rails: changes whenever there are any */
+	uint64_t arrived;      /* counts answers by rails: changes with each */
 	uint64_t round;        /* ns: since when the times of a frame are measured, of all rails */
 	uint64_t round_heard;  /* ns: when the last frame of it was known to have arrived */
 	uint32_t round_frames; /* that have arrived since, by any rail */

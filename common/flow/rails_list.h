@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Lists of rails, by which two endpoints tell each other the addresses of their NICs. */
+/* Lists of rails, by which two endpoints exchange the addresses of their NICs. */
 #ifndef GAMMA_FLOW_RAILS_LIST_H
 #define GAMMA_FLOW_RAILS_LIST_H
 

@@ -28,7 +28,7 @@ struct gamma_receive_window {
 /* The peer's first frame has this number: before any has been taken. */
 void gamma_receive_window_begin(struct gamma_flow *flow, uint32_t first);
 /* Looks at the number of a frame of the peer, unless its first one is proven. One of its first
- * frames tells where its numbers begin. False: the frame has no place among them, and the peer is
+ * frames shows where its numbers begin. False: the frame has no place among them, and the peer is
  * asked whether they begin elsewhere. */
 bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fields *fields,
 				 uint64_t now);

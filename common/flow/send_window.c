@@ -38,7 +38,7 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow)
 }
 
 /* Notices go on where the window is full of what is held back for the peer's. Else two sides that
- * both demote would wait for each other's notices for ever. */
+ * both demote would wait forever for each other's notices. */
 static bool takes_notice(const struct gamma_flow *flow)
 {
 	const struct gamma_send_window *tx = &flow->tx;
@@ -153,8 +153,8 @@ static void take_sack(struct gamma_flow *flow, const struct gamma_fields *fields
 }
 
 /* The round trip without the time that the frame waited at the peer. Frames that were sent twice
- * tell nothing: which transmission is meant? Nor does an acknowledgement of which is not known when
- * it came, taken by a process so late that a timer should have run. */
+ * are ambiguous: which transmission is meant? Nor does an acknowledgement of which is not known
+ * when it came, taken by a process so late that a timer should have run. */
 static void take_delay(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t heard,
 		       uint64_t now)
 {

@@ -28,7 +28,7 @@ enum {
 	SLOW_US = 3,      /* as one does that takes less than this */
 	FAST_LOOKS = 2,   /* in a row: after a pause a port may pass some frames at once */
 	STEADY_LOOKS = 4, /* slow ones in a row are a port: who is away is not so regular */
-	SHORT_LOOKS = 2,  /* with short messages, until somebody counts as profiting, */
+	SHORT_LOOKS = 2,  /* with short messages, until the bound counts as useful, */
 	SHORT_APART = 4,  /* neither so many looks after the other: not those between long ones */
 	SHORT_MS = 1000,  /* without short messages the bound goes on so long */
 	SENDERS_MAX = 16, /* with more their two frames each are a queue anyway */
@@ -41,7 +41,7 @@ enum {
 	WIDER_LOOKS = 3,    /* the first is not like the others yet */
 	IDLE_LOOKS = 4,     /* in a row without a backlog */
 	AGAIN_MS = 1000,    /* paths change */
-	AWAY_MS = 100,      /* if an eighth of this is lost, somebody is away: a queue helps */
+	AWAY_MS = 100,      /* if an eighth of this is lost, a sender is away: a queue helps */
 	AWAY_MAX_MS = 2000, /* it is left alone for as long then, doubling up to this */
 };
 
@@ -328,7 +328,7 @@ static void look_hold(struct gamma_credit_pool *pool, uint64_t passed, uint64_t 
 	widen(pool, 2 * pace->bound, stamp);
 }
 
-/* A look without a backlog all the time, or with losses, tells nothing. */
+/* An observation without a backlog all the time, or with losses, is no evidence. */
 static void look_in_vain(struct gamma_credit_pool *pool, uint64_t stamp)
 {
 	struct gamma_slow_port *pace = &pool->slow_port;

@@ -42,8 +42,7 @@ struct gamma_slow_port {
 	uint64_t shorts_seen;  /* pool.shorts at the last look */
 	uint64_t short_at;     /* ns: when short messages were seen last */
 	uint64_t tried;        /* ns: when the last trial ended */
-	uint64_t span,
-		span_bytes;   /* ns and bytes since it was last asked whether somebody is away */
+	uint64_t span, span_bytes; /* ns and bytes since the last check whether a sender is away */
 	uint64_t until, away; /* ns: no bound before; how long it was left alone the last time */
 };
 

@@ -471,7 +471,7 @@ void gamma_transmit_direct_sent(struct gamma_flow *flow, uint64_t left, bool app
 	stats->bytes_copied_out += sent->len;
 }
 
-/* Only an answer by the probe's rail tells that this rail passes. */
+/* Only an answer by the probe's rail shows that this rail passes. */
 static uint8_t rail_of_ack(struct gamma_flow *flow, uint8_t op)
 {
 	if (op == GAMMA_ACK_PROBED)
@@ -820,7 +820,7 @@ void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *fr
 		flow->repair.flying -= sent->again && flow->repair.flying;
 		if (sent->large && !sent->rail)
 			gamma_path_mtu_refused(flow, now);
-		/* The acknowledgement that may have ridden on it is not told either. */
+		/* The acknowledgement that may have ridden on it has not left either. */
 		flow->ack.sent_limit = flow->credit.limit - 1;
 		gamma_send_window_mark_lost(flow, frame->seq);
 	} else if (frame->rail != flow->rail) {

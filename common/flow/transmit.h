@@ -16,7 +16,7 @@ bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_fra
 bool gamma_transmit_direct(struct gamma_flow *flow, const struct iovec *iov, unsigned iov_count,
 			   const struct gamma_envelope *envelope, uint64_t now,
 			   struct gamma_frame *frame);
-/* Whether the clock is to be read before that frame leaves: it tells the time, the shortest round
+/* Whether the clock is to be read before that frame leaves: it carries a time, the shortest round
  * trip is measured by it, or it goes to an shm peer, for which the clock is read nowhere else. */
 bool gamma_transmit_wants_clock(const struct gamma_flow *flow);
 /* What is to be noted of that frame, once it has been handed to the link, which was at `left`, or,

@@ -60,7 +60,7 @@ static int receive_reply(struct exchange *exchange)
 	int ret;
 	ssize_t len;
 
-	/* A program whose timer goes off again and again must not wait for ever. */
+	/* A program whose timer goes off again and again must not wait forever. */
 	do {
 		ret = poll(&polls, 1, (int) ((until - now) / GAMMA_NS_PER_MS));
 		now = gamma_now();

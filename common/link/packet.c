@@ -267,7 +267,7 @@ static const struct gamma_link_ops packet_ops = {
 	.close = packet_close,
 };
 
-/* The kernel tells it by the index alone. */
+/* The kernel identifies it by the index alone. */
 void gamma_packet_look_for_nic(struct gamma_link *link)
 {
 	struct packet_link *packet = gamma_container_of(link, struct packet_link, link);

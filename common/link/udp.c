@@ -396,8 +396,8 @@ static bool receive_error(struct udp_link *udp, int fd)
 	return false;
 }
 
-/* Without control messages, which would make each poll cost half as much again: frames that the
- * kernel merged are told apart by their headers (train.c), and drops are counted by udp_count. */
+/* Without control messages, which would make each poll cost half as much again: the headers
+ * separate frames that the kernel merged (train.c), and drops are counted by udp_count. */
 static inline ssize_t read_datagrams(struct udp_link *udp, int fd)
 {
 	socklen_t from_len = sizeof(udp->from);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomic operations on memory of this process: which there are, and the computing. Used by the
- * target of ATOMIC, FETCH and COMPARE, and by whoever wants to know beforehand what it can do.
+ * target of ATOMIC, FETCH and COMPARE, and to query beforehand what is offered.
  *
  * An element of 1, 2, 4, 8 or (x86-64) 16 bytes that lies at a multiple of its size is changed by
- * the processor's own compare-and-swap: atomic toward everybody who shares the memory and does
- * likewise, other threads and processes included. What the processor has no instruction for (32
- * bytes; complex numbers that are only aligned as their parts) is atomic toward other operations
- * of this kind within the process, by locks.
+ * the processor's own compare-and-swap: atomic toward all threads and processes that share the
+ * memory and do likewise. What the processor has no instruction for (32 bytes; complex numbers that
+ * are only aligned as their parts) is atomic toward other operations of this kind within the
+ * process, by locks.
  */
 #ifndef GAMMA_ATOMIC_OPS_H
 #define GAMMA_ATOMIC_OPS_H

@@ -17,7 +17,7 @@ struct whereabouts {
 	const uint8_t *bytes;
 };
 
-/* The message of a frame that was copied and whose caller has long been told that it is done. */
+/* The message of a frame that was copied, and was reported complete to its caller. */
 static bool find_in_buffer(const struct gamma_sent *sent, uint32_t index, struct whereabouts *where)
 {
 	const struct gamma_buffer *buffer = sent->buffer;

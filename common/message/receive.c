@@ -155,7 +155,7 @@ static void inbound_finish(struct gamma_inbound *inbound, int error)
 	received(flow, recv, &envelope, placed, error);
 }
 
-/* The same in two steps, for who does not take it in one. */
+/* The same in two steps, for an owner without the callback that does both. */
 static uint64_t match_and_place(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 				const uint8_t *bytes)
 {

@@ -240,7 +240,8 @@ bool gamma_rma_requester_next(struct gamma_flow *flow, struct gamma_send *send,
 	} else if (!copy_operands(flow, send, sent, covered)) {
 		return false;
 	}
-	/* The result tells that the request has arrived: only others wait for acknowledgements. */
+	/* The result proves that the request has arrived: only operations without one wait for
+	 * acknowledgements. */
 	if (!result) {
 		sent->send = send;
 		send->flying++;

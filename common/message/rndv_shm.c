@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * A large message between processes of one host: its announcement tells where the bytes stand, and
+ * A large message between processes of one host: its announcement says where the bytes are, and
  * the receiver reads them from there once a receive has matched. Its answer then wants no bytes,
  * which completes the send. What cannot be read is sent, as to any other peer. Announcement and
  * answer are frames (ANNOUNCE, ACCEPT), or go without where messages may.

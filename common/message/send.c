@@ -310,7 +310,7 @@ static void message_made(struct gamma_flow *flow, struct gamma_send *send, struc
 		gamma_send_finish(flow, send, 0);
 		return;
 	}
-	/* Nobody waits for the end of a copy: news of it may ride on the answer. */
+	/* No caller waits for the end of a copy: its acknowledgement may ride on the answer. */
 	if (!send->copied)
 		*flags |= GAMMA_FLAG_ACK_REQUESTED;
 	send->state = GAMMA_SEND_FLYING;
@@ -331,9 +331,9 @@ static bool announce(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *
 	return true;
 }
 
-/* Of a message that cannot leave as the copy in one frame. Above the inject size a copy is worth
- * its time to who has nothing else under way: he waits for an answer, on which the
- * acknowledgement will ride. */
+/* A message that cannot leave as a copy in one frame. Above the inject size a copy pays if
+ * nothing else is under way: the program waits for an answer, on which the acknowledgement
+ * will ride. */
 static bool leaves_as_copy(const struct gamma_flow *flow, const struct gamma_send *send,
 			   enum gamma_op op)
 {
@@ -383,7 +383,7 @@ static bool next_message(struct gamma_flow *flow, struct gamma_sent *sent, uint8
 	return true;
 }
 
-/* Of the last two frames each asks: if the last is lost, news of the other one comes at once, and
+/* Of the last two frames each asks: if the last is lost, the other one is acknowledged at once, and
  * not after the receiver's delay. */
 bool gamma_send_is_last_but_one(uint64_t made, uint64_t wanted, uint32_t len)
 {

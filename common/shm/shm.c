@@ -355,7 +355,7 @@ static bool shm_arm(struct gamma_link *link)
 	return gamma_rx_channel_arm(shm) || shm->readable || shm->ended;
 }
 
-/* Whatever a peer sent before its end is taken first. */
+/* Messages that a peer sent before its end are taken first. */
 const char *gamma_shm_take_ended(struct gamma_shm *shm, struct gamma_shm_addr *peer,
 				 bool *undelivered)
 {
@@ -488,7 +488,7 @@ static int set_up_port_socket(struct gamma_shm *shm, const struct gamma_shm_attr
 	return 0;
 }
 
-/* A process without a user id of its own in this namespace cannot be told from others. */
+/* A process without a user id of its own in this namespace cannot be distinguished from others. */
 static void set_identity(struct gamma_shm *shm, const struct gamma_shm_attr *attr)
 {
 	shm->tenant = attr->tenant;

@@ -58,9 +58,9 @@ struct gamma_shm {
 	uint32_t quiet_polls;
 	uint32_t rx_count;      /* entries of rx_channels and heads that are used */
 	const uint64_t **heads; /* where the next record of each rx channel will be published */
-	bool armed;             /* a peer that writes a record wakes whoever sleeps on link.fd */
-	bool watched;           /* a thread sleeps on link.fd: others leave it armed */
-	int fd;                 /* the port's socket */
+	bool armed;   /* a peer that writes a record wakes a thread that sleeps on link.fd */
+	bool watched; /* a thread sleeps on link.fd: others leave it armed */
+	int fd;       /* the port's socket */
 	enum gamma_shm_watch watch; /* GAMMA_SHM_WATCH_PORT */
 	uint32_t tenant;            /* user id */
 	uid_t uid;                  /* the tenant's id in this user namespace; -1: it has none */

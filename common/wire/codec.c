@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Builds and parses frames; see codec.h. Whatever comes from the wire passes gamma_codec_parse
- * first. */
+/* Builds and parses frames; see codec.h. All frames from the wire pass gamma_codec_parse first. */
 #include "wire/codec.h"
 
 #include <string.h>

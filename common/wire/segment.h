@@ -45,7 +45,8 @@ struct gamma_handover {
 	uint32_t src_epoch;   /* ditto */
 	uint32_t dst_epoch;   /* of the reader */
 	uint64_t nonce_at;    /* address of the nonce in the writer's memory */
-	uint8_t nonce[16];    /* random: whoever reads it there can read that process's memory */
+	uint8_t nonce[16]; /* random: a process that reads it there can read that process's memory
+			    */
 };
 _Static_assert(sizeof(struct gamma_handover) == 56, "the same layout for every compiler");
 

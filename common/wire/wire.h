@@ -261,7 +261,7 @@ struct gamma_ext_sack_long {
 #define GAMMA_PORT_HEAD_MAX       64 /* bytes */
 
 /* In front of each item of a BATCH; then its extensions, those that its op always has and those
- * that are told here, in the order of their bits; then its bytes. */
+ * that are named here, in the order of their bits; then its bytes. */
 struct gamma_batch_item {
 	uint16_t length;    /* payload bytes */
 	uint8_t extensions; /* GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA, GAMMA_ITEM_PORT */

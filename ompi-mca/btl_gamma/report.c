@@ -112,7 +112,7 @@ void btl_gamma_report_peer_failed(struct mca_btl_base_endpoint_t *peer, int erro
 	end_job(peer->module, peer->proc, error, text);
 }
 
-/* What arrives is lost, and a receiver would wait for ever. */
+/* Arriving messages are lost, and a receiver would wait forever. */
 void btl_gamma_report_broken(struct btl_gamma_module *module, const char *what, int error)
 {
 	char text[TEXT_MAX];

@@ -68,7 +68,7 @@ static unsigned int find_members(struct ompi_communicator_t *comm, fi_addr_t *me
 }
 
 /* Two communicators of the same processes may be joined in any order by their threads: the key
- * tells them apart. The smallest one is rank 0's. */
+ * distinguishes them. The smallest one is rank 0's. */
 static void draw_key(const struct ompi_communicator_t *comm, int *key)
 {
 	int i;

@@ -29,7 +29,7 @@
 #define COLL_GAMMA_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
-/* What a process has published, or has not: for the latter 5.0 would wait for ever. */
+/* What a process has published, or has not: for the latter 5.0 would wait forever. */
 #ifdef MCA_COLL_BASE_VERSION_2_4_0
 #define COLL_GAMMA_MODEX_RECV OPAL_MODEX_RECV_IMMEDIATE
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The parameters, as ompi_info lists them. Registered first: neither provider nor NIC need exist.
- * Processes agree on the sizes, so that different ones do no harm.
+ * Processes agree on the sizes, so that different ones are harmless.
  */
 #include "coll_gamma.h"
 
@@ -102,7 +102,7 @@ int coll_gamma_params_register(void)
 	return OMPI_SUCCESS;
 }
 
-/* Whether somebody has set the priority: then the component is wanted although the job does not
+/* Whether the user has set the priority: then the component is wanted although the job does not
  * name gamma among its BTLs. */
 bool coll_gamma_params_priority_is_set(void)
 {

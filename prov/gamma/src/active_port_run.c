@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { BLOCKED = 8 /* senders of whom a message is on its way, while others are handled */ };
+enum { BLOCKED = 8 /* senders of messages that are arriving while others are handled */ };
 
 /* A demoted message on its way from its sender. */
 struct fetch {
@@ -408,7 +408,7 @@ static bool run_datagram(struct gamma_fi_ep *ep)
 	return true;
 }
 
-/* Senders of whom a message is on its way. */
+/* Senders of messages that are arriving. */
 struct blocked {
 	const struct gamma_flow *flows[BLOCKED];
 	unsigned count; /* BLOCKED: others may be, too */

@@ -69,7 +69,7 @@ enum gamma_coll_type {
 struct gamma_coll_joining {
 	uint32_t members, place;
 	uint32_t payload; /* bytes that a multicast frame may carry to it; 0: it takes none */
-	uint32_t hosts;   /* hash of who is on which host, as the sender sees it */
+	uint32_t hosts;   /* hash of the members' hosts, as the sender sees them */
 } __attribute__((packed));
 
 struct gamma_coll_named {
@@ -299,7 +299,7 @@ struct gamma_coll_group *gamma_coll_group_find(const struct gamma_coll *coll, ui
 /* The place of an address, or GAMMA_COLL_NO_PLACE. */
 uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr);
 /* The group is over: everything outstanding will end with that. place: of the member that is the
- * cause, or NO_PLACE; tell: the others have not heard of it. The first cause counts. */
+ * cause, or NO_PLACE; tell: the others do not know it yet. The first cause counts. */
 void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
 			    const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* An error is new: all members hear of it, and what is outstanding ends. */

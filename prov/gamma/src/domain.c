@@ -20,7 +20,7 @@ static uint32_t mr_mode_bits(int mode)
 	return mode & ~GAMMA_MR_SCALABLE;
 }
 
-/* ---- which are open: fi_getinfo tells, and is asked ---- */
+/* ---- which are open: for fi_getinfo ---- */
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list opened = {&opened, &opened};

@@ -39,7 +39,7 @@ int gamma_fabric_unsupported_ops_set(struct fid *fid, const char *name, uint64_t
 	return -FI_ENOSYS;
 }
 
-/* ---- which are open: fi_getinfo tells, and is asked ---- */
+/* ---- which are open: for fi_getinfo ---- */
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gamma_list opened = {&opened, &opened};

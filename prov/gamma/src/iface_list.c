@@ -23,7 +23,7 @@ bool gamma_iface_list_has(const struct gamma_iface_list *list, const struct gamm
 	return false;
 }
 
-/* Peers tell the rails apart by their addresses. False, and why. */
+/* Peers distinguish the rails by their addresses. False, and why. */
 static bool fits_the_others(const struct gamma_iface_list *list, const struct gamma_nic *nic,
 			    char *why, size_t why_len)
 {

@@ -103,7 +103,7 @@ static bool wait_for_work(struct gamma_progress_thread *self, bool idle, bool pa
 	return fds[0].revents;
 }
 
-/* The thread that ends this one may hold the lock for ever: a signal interrupted it with the lock
+/* The thread that ends this one may never release the lock: a signal interrupted it with the lock
  * held, and the handler called exit. */
 static bool lock_unless_it_stops(struct gamma_progress_thread *self)
 {
