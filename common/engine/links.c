@@ -7,6 +7,7 @@
 
 #include "engine/state.h"
 #include "link/packet.h"
+#include "link/udp.h"
 
 enum { LOOK_US = 250000 }; /* between two looks for NICs that were removed */
 
@@ -17,7 +18,7 @@ void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	struct gamma_own_rail *own = &local->own_rails[local->rail_count];
 
 	memcpy(own->mac, mac, GAMMA_MAC_LEN);
-	own->mtu = link->mtu;
+	own->mtu = own->most = link->mtu;
 	local->rails_udp |= (uint8_t) (udp << local->rail_count);
 	local->limits.rail_mtu = (uint32_t) gamma_max(local->limits.rail_mtu, link->mtu);
 	if (local->rail_count)
@@ -189,6 +190,25 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }
 
+/* Nothing is sent by it: that its MTU has been raised again only the NIC itself tells. What the
+ * ring was made for stays the most. */
+static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t now)
+{
+	struct gamma_link *link = gamma_links_of_rail(endpoint, rail);
+	const struct gamma_own_rail *own = &endpoint->local.own_rails[rail];
+	uint32_t mtu;
+
+	if (own->mtu >= GAMMA_LEAST_MTU)
+		return;
+	mtu = gamma_local_rail_is_udp(&endpoint->local, rail) ? gamma_udp_nic_mtu(link)
+							      : gamma_packet_nic_mtu(link);
+	mtu = (uint32_t) gamma_min(mtu, own->most);
+	if (mtu < GAMMA_LEAST_MTU)
+		return;
+	link->mtu = mtu;
+	gamma_rails_restore_own_mtu(&endpoint->local, rail, mtu, now);
+}
+
 /* By a NIC that was removed nothing is sent or comes, so nothing else would notice that it is back.
  */
 void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now)
@@ -198,6 +218,8 @@ void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->nics_at = now + LOOK_US * GAMMA_NS_PER_US;
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++)
 		gamma_packet_look_for_nic(gamma_links_of_rail(endpoint, r));
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
+		look_at_mtu(endpoint, r, now);
 }
 
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail)

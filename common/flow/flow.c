@@ -302,12 +302,12 @@ void gamma_flow_bye(struct gamma_flow *flow, uint64_t now)
 /* ---- arriving frames other than DATA ---- */
 
 static void receive_probe(struct gamma_flow *flow, const struct gamma_fields *fields,
-			  const uint8_t *payload, uint64_t arrived)
+			  const uint8_t *payload, uint64_t arrived, uint64_t now)
 {
 	flow->local->stats.probes_in++;
 	if (fields->op == GAMMA_PROBE_RAILS)
 		gamma_rails_begin(flow);
-	if (gamma_unlikely(flow->rails) && gamma_rails_asked(flow, fields, payload))
+	if (gamma_unlikely(flow->rails) && gamma_rails_asked(flow, fields, payload, now))
 		return;
 	if (fields->op == GAMMA_PROBE_MTU && fields->extensions & GAMMA_EXT_MTU) {
 		flow->mtu_probed = fields->seq;
@@ -460,7 +460,7 @@ static void receive_other(struct gamma_flow *flow, const struct gamma_fields *fi
 		receive_ack(flow, fields, payload, now);
 		break;
 	case GAMMA_KIND_PROBE:
-		receive_probe(flow, fields, payload, arrived);
+		receive_probe(flow, fields, payload, arrived, now);
 		break;
 	case GAMMA_KIND_REQUEST:
 		flow->local->stats.requests_in++;

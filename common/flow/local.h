@@ -38,7 +38,8 @@ struct gamma_limits {
 /* One of the endpoint's own NICs, if it has several. */
 struct gamma_own_rail {
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint32_t mtu;     /* bytes after the Ethernet header */
+	uint32_t mtu;  /* bytes after the Ethernet header, of a NIC now; too few: it is not used */
+	uint32_t most; /* ditto, when the endpoint was opened */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
 	/* Counters; the first one's frames are what the endpoint has sent by no other. */
 	uint64_t frames_out, bytes_out, retransmissions; /* the owner's */

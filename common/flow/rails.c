@@ -315,6 +315,20 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 
 /* ---- what the peer says ---- */
 
+/* With a new number: an answer to an earlier question may be older than what is asked for. */
+static void ask_for_rails(struct gamma_flow *flow, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+
+	rails->asks = 1;
+	rails->outdated = false;
+	rails->asking = rails->ask_wanted = true;
+	rails->ask = gamma_random_next(&flow->local->random);
+	rails->ask_look = now + GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
+	look_at(flow, rails->ask_look);
+	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+}
+
 void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 {
 	flow->rails->came |= (uint8_t) (1u << flow->local->rail);
@@ -324,20 +338,12 @@ void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 
 void gamma_rails_ask(struct gamma_flow *flow, uint64_t now)
 {
-	struct gamma_rails *rails = flow->rails;
-
-	if (gamma_likely(rails->asks))
-		return;
-	rails->asks = 1;
-	rails->asking = rails->ask_wanted = true;
-	rails->ask = gamma_random_next(&flow->local->random);
-	rails->ask_look = now + GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
-	look_at(flow, rails->ask_look);
-	gamma_flow_want(flow, GAMMA_PENDING_RAILS);
+	if (gamma_unlikely(!flow->rails->asks))
+		ask_for_rails(flow, now);
 }
 
 bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
-		       const uint8_t *payload)
+		       const uint8_t *payload, uint64_t now)
 {
 	struct gamma_rails *rails = flow->rails;
 	uint8_t rail = flow->local->rail;
@@ -349,6 +355,8 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 			flow->local->stats.malformed++;
 			return true;
 		}
+		if (rails->outdated && rails->asks && !rails->asking)
+			ask_for_rails(flow, now);
 		rails->listed = fields->seq;
 		rails->lists = true;
 		rails->lists_on = rail;
@@ -362,17 +370,27 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 	return true;
 }
 
+static void try_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	if (flow->local->own_rails[r].mtu < GAMMA_LEAST_MTU)
+		return;
+	rail->state = GAMMA_RAIL_UNPROVEN;
+	rail->since = now;
+	gamma_rails_want_probe(flow, r);
+}
+
 /* The peer's rails are known: those that both have are tried. */
 static void try_rails(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_rails *rails = flow->rails;
 
 	for (uint8_t r = 1; r < rails->count; r++) {
-		if (!rails->rail[r].proven)
-			continue;
-		rails->rail[r].state = GAMMA_RAIL_UNPROVEN;
-		rails->rail[r].since = now;
-		gamma_rails_want_probe(flow, r);
+		if (rails->rail[r].proven && rails->rail[r].state == GAMMA_RAIL_NONE)
+			try_rail(flow, r, now);
+		else if (gamma_rails_is_usable(rails, r) && has_smaller_mtu(&rails->rail[r]))
+			look_later(flow, r, now);
 	}
 }
 
@@ -544,7 +562,7 @@ static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	rail->look = now + DOUBTED_US * GAMMA_NS_PER_US;
 	flow->local->stats.rails_doubted++;
 	own->doubts++;
-	if (!own->doubted++)
+	if (!own->doubted++ && own->mtu >= GAMMA_LEAST_MTU)
 		warn_doubt(flow->local, r);
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
@@ -716,14 +734,43 @@ void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t m
 	struct gamma_list *pos;
 
 	gamma_warn("the MTU of NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) has been "
-		   "lowered from %u to %u: larger frames are not used on it any more",
+		   "lowered from %u to %u: %s",
 		   rail + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
-		   own->mac[5], own->mtu, mtu);
+		   own->mac[5], own->mtu, mtu,
+		   mtu < GAMMA_LEAST_MTU
+			   ? "the NIC is not used until that is 576 or more (ip link set mtu)"
+			   : "larger frames are not used on it any more");
 	own->mtu = mtu;
 	gamma_list_for_each (pos, &local->flows) {
 		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
 
 		if (flow->rails && flow->rails->rail[rail].state != GAMMA_RAIL_NONE)
 			take_own_mtu(flow, rail, mtu, now);
+	}
+}
+
+void gamma_rails_restore_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu,
+				 uint64_t now)
+{
+	struct gamma_own_rail *own = &local->own_rails[rail];
+	struct gamma_list *pos;
+
+	gamma_warn("the MTU of NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) has been "
+		   "raised from %u to %u: the NIC is used again where peers answer on it",
+		   rail + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
+		   own->mac[5], own->mtu, mtu);
+	own->mtu = mtu;
+	gamma_list_for_each (pos, &local->flows) {
+		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+		struct gamma_rail *it = flow->rails ? &flow->rails->rail[rail] : NULL;
+
+		if (!it || flow->state != GAMMA_FLOW_OPEN)
+			continue;
+		it->most = (uint32_t) gamma_min(it->peer_mtu, mtu);
+		if (it->proven && it->state == GAMMA_RAIL_NONE)
+			try_rail(flow, rail, now);
+		/* The peer may have got a list without this NIC. */
+		if (flow->rails->asks)
+			ask_for_rails(flow, now);
 	}
 }

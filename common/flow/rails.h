@@ -49,6 +49,7 @@ struct gamma_rail {
 	struct gamma_loss_of_rail loss; /* but the first rail's: that is flow->loss.first */
 	uint8_t mac[GAMMA_MAC_LEN];     /* the peer's; all zero: unknown */
 	bool proven;                    /* listed in an answer to this side's question */
+	uint16_t peer_mtu;              /* bytes: of the peer's NIC, as it has listed it */
 	uint8_t state;                  /* enum gamma_rail_state */
 	uint32_t most;                  /* bytes: smaller of both NICs' MTUs; 0: unknown */
 	uint32_t mtu;          /* bytes, in use; but the first rail's: flow->path_mtu.mtu */
@@ -99,6 +100,7 @@ struct gamma_rails {
 	bool lists;            /* the peer's question is to be answered, */
 	uint8_t lists_on;      /* on that rail */
 	uint32_t listed;       /* number of that question */
+	bool outdated;         /* it has listed more there than it answered before */
 };
 
 static inline bool gamma_rails_is_usable(const struct gamma_rails *rails, unsigned r)
@@ -141,7 +143,7 @@ GAMMA_NOINLINE void gamma_rails_want_probes(struct gamma_flow *flow);
 
 /* A PROBE for rails; false: it is another one. */
 GAMMA_NOINLINE bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
-				      const uint8_t *payload);
+				      const uint8_t *payload, uint64_t now);
 /* An answer to one, or to what an endpoint with one rail takes for a plain probe; false: it is
  * another one. */
 GAMMA_NOINLINE bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -170,5 +172,8 @@ GAMMA_NOINLINE void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
 void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now);
 /* The MTU of this host's NIC, another one than the first, has been lowered. */
 void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu, uint64_t now);
+/* It had been lowered so far that the NIC was not used, and has been raised again. */
+void gamma_rails_restore_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu,
+				 uint64_t now);
 
 #endif /* GAMMA_FLOW_RAILS_H */

@@ -14,14 +14,28 @@ enum {
 	IPV4_GROUPS = 224,   /* ditto, from here on: groups and others that are no host's */
 };
 
+/* Those whose MTU has been lowered too far are left out. */
+static uint8_t listed_count(const struct gamma_local *local)
+{
+	uint8_t count = local->rail_count;
+
+	while (count > 1 && local->own_rails[count - 1].mtu < GAMMA_LEAST_MTU)
+		count--;
+	return count;
+}
+
+/* Rails pair by place: one that others stand behind stays, with the least MTU. It answers nothing
+ * as long as it passes less. */
 void gamma_rails_list_fill(const struct gamma_local *local, struct gamma_rails_list *list)
 {
 	memset(list, 0, sizeof(*list));
-	list->count = local->rail_count;
-	list->udp = local->rails_udp;
-	for (unsigned r = 0; r < local->rail_count; r++) {
+	list->count = listed_count(local);
+	list->udp = (uint8_t) (local->rails_udp & ((1u << list->count) - 1));
+	for (unsigned r = 0; r < list->count; r++) {
+		uint64_t mtu = gamma_max(local->own_rails[r].mtu, GAMMA_LEAST_MTU);
+
 		memcpy(list->rails[r].mac, local->own_rails[r].mac, GAMMA_MAC_LEN);
-		list->rails[r].mtu = htons((uint16_t) local->own_rails[r].mtu);
+		list->rails[r].mtu = htons((uint16_t) mtu);
 	}
 }
 
@@ -58,11 +72,16 @@ static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
 
-	if (rail->proven && !proven)
+	if (rail->proven && !proven) {
+		flow->rails->outdated |= ntohs(entry->mtu) > rail->peer_mtu;
 		return;
+	}
+	if (rail->proven && ntohs(entry->mtu) > rail->peer_mtu)
+		rail->mtu_tries = 0;
 	memcpy(rail->mac, entry->mac, GAMMA_MAC_LEN);
 	rail->proven = proven;
-	rail->most = (uint32_t) gamma_min(ntohs(entry->mtu), flow->local->own_rails[r].mtu);
+	rail->peer_mtu = ntohs(entry->mtu);
+	rail->most = (uint32_t) gamma_min(rail->peer_mtu, flow->local->own_rails[r].mtu);
 	flow->local->alias(flow->local, flow, r, rail->mac);
 }
 
@@ -71,15 +90,18 @@ bool gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_fields *
 			    const uint8_t *payload, bool proven)
 {
 	struct gamma_rails_list list;
+	uint8_t count;
 
 	if (fields->payload_len < sizeof(list) || !(fields->extensions & GAMMA_EXT_PAYLOAD_CRC))
 		return false;
 	memcpy(&list, payload, sizeof(list));
 	if (!is_sane(&list))
 		return false;
+	count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
+	flow->rails->outdated = !proven && count > flow->rails->count;
 	if (proven)
-		flow->rails->count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
-	for (unsigned r = 1; r < gamma_min(list.count, flow->local->rail_count); r++)
+		flow->rails->count = (uint8_t) gamma_max(count, flow->rails->count);
+	for (uint8_t r = 1; r < count; r++)
 		if ((list.udp >> r & 1) == gamma_local_rail_is_udp(flow->local, r))
 			enter_address(flow, r, &list.rails[r], proven);
 	return true;

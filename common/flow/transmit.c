@@ -222,6 +222,7 @@ static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, struct
 		begin_rails(flow);
 	if (gamma_unlikely(flow->rails))
 		frame->rail = gamma_rails_choice_next(flow, gamma_send_is_placed(flow) ||
+								    gamma_send_is_divided(flow) ||
 								    leaves_in_train(flow));
 	sent->rail = frame->rail;
 }

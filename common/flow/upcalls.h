@@ -45,6 +45,10 @@ bool gamma_send_is_placed(const struct gamma_flow *flow);
 enum { GAMMA_SEND_FEW = 3 }; /* so many frames are there sooner by themselves than in a train */
 enum gamma_send_part { GAMMA_SEND_ALONE, GAMMA_SEND_BEGINS, GAMMA_SEND_GOES_ON };
 enum gamma_send_part gamma_send_part_of(const struct gamma_flow *flow);
+/* Whether it is one of a long WRITE, not the first: the receiver keeps what comes early, so that
+ * several NICs may carry it. */
+enum { GAMMA_SEND_MANY = 16 }; /* frames of a WRITE from which on that gains: two NICs' turns */
+bool gamma_send_is_divided(const struct gamma_flow *flow);
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions);
 /* What a frame says that is not in a buffer; and its bytes as at most `max` iovecs, how many. */

@@ -280,6 +280,13 @@ void gamma_packet_look_for_nic(struct gamma_link *link)
 		bind_again(packet);
 }
 
+uint32_t gamma_packet_nic_mtu(const struct gamma_link *link)
+{
+	return link->ops == &packet_ops
+		       ? nic_mtu(gamma_container_of(link, struct packet_link, link))
+		       : 0;
+}
+
 /* ---- opening ---- */
 
 /* The NIC passes the group's frames until the socket closes. */

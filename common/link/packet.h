@@ -38,5 +38,7 @@ int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
 /* If the NIC was removed, and is there again with another index, the link takes that. So it does
  * when it sends. Nothing if it is another kind of link, or from gammad. */
 void gamma_packet_look_for_nic(struct gamma_link *link);
+/* The MTU that its NIC has now, bytes; 0: the NIC is gone, or it is another kind of link. */
+uint32_t gamma_packet_nic_mtu(const struct gamma_link *link);
 
 #endif /* GAMMA_LINK_PACKET_H */

@@ -251,6 +251,11 @@ static uint32_t current_mtu(struct udp_link *udp)
 	return (uint32_t) request.ifr_mtu - (udp->attr.ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD);
 }
 
+uint32_t gamma_udp_nic_mtu(struct gamma_link *link)
+{
+	return current_mtu(gamma_container_of(link, struct udp_link, link));
+}
+
 /* Why the kernel refused a train of so many frames: a link error, or 0: try again, perhaps singly.
  */
 static int udp_refusal(struct udp_link *udp, unsigned count)

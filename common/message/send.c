@@ -544,6 +544,17 @@ enum gamma_send_part gamma_send_part_of(const struct gamma_flow *flow)
 	return is_at_once(flow, send) ? GAMMA_SEND_BEGINS : GAMMA_SEND_ALONE;
 }
 
+bool gamma_send_is_divided(const struct gamma_flow *flow)
+{
+	const struct gamma_send *send;
+
+	if (gamma_send_part_of(flow) != GAMMA_SEND_GOES_ON)
+		return false;
+	send = gamma_list_entry(gamma_message_state(flow)->queue.next, struct gamma_send, entry);
+	return send->rma && send->rma->in_place &&
+	       send->envelope.length >= GAMMA_SEND_MANY * (uint64_t) gamma_send_frame_room(flow, 0);
+}
+
 bool gamma_send_next_frame(struct gamma_flow *flow, struct gamma_sent *sent, uint8_t *flags)
 {
 	struct gamma_message_state *m = gamma_message_state(flow);

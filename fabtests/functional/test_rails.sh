@@ -20,6 +20,7 @@ long=${GAMMA_TEST_LONG:-0}
 
 lab_up 2 --nics 2
 count_frames
+latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
 gamma_env+=("FI_GAMMA_IFACE=gam0,gam1")
 
 # ---- two NICs that work ----
@@ -34,6 +35,17 @@ remember
 exchange "an exchange" $((long ? 256 : 16))
 shared "an exchange" 1000
 counted_clean "an exchange"
+# Long operations on remote memory, 4 MB each.
+for mode in write read; do
+	remember
+	if pair -l ready 60 "$latency" -p gamma -m $mode -s -P 4711 -- \
+		"$latency" -p gamma -m $mode -P 4711 -S 4000000 -n 8 -w 1 node01; then
+		ok "a long $mode"
+	else
+		not_ok "a long $mode" "$work/server.out" "$work/client.out"
+	fi
+	shared "a long $mode" 1000
+done
 tests=(sizes order both_directions many_outstanding rma_sizes rma_order rma_both_ways atomic_adders)
 ((long)) || tests=(rma_both_ways atomic_adders)
 run "two NICs" "${tests[@]}"

@@ -171,6 +171,23 @@ static void open__a_peer_with_one_nic(void **state)
 	assert_int_equal(second_rail(A, FAR)->state, GAMMA_RAIL_NONE);
 }
 
+/* ---- the second NIC's MTU becomes too small, and is raised again ---- */
+
+static void mtu__of_the_second_nic_too_small_and_back(void **state)
+{
+	(void) state;
+	open_both();
+	netns_ip("link set g2 mtu 500");
+	until_second_is(GAMMA_RAIL_NONE);
+	exchange(FAR, A, LONG);
+	assert_int_equal(sides[A].ep->local.own_rails[1].mtu, 500);
+	netns_ip("link set g2 mtu 9000");
+	until_second_is(GAMMA_RAIL_USABLE);
+	assert_int_equal(sides[A].ep->local.own_rails[1].mtu, 9000);
+	assert_string_equal(sides[A].cause, "");
+	assert_int_equal(side_stats(FAR)->malformed, 0);
+}
+
 /* ---- one NIC, raw and over UDP ---- */
 
 static const uint8_t udp0[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 1};
@@ -493,6 +510,7 @@ int main(void)
 		OPEN_TEST(open__not_without_the_second_nic),
 		OPEN_TEST(open__best_effort_endpoints_have_one),
 		OPEN_TEST(open__a_peer_with_one_nic),
+		OPEN_TEST(mtu__of_the_second_nic_too_small_and_back),
 		OPEN_TEST(udp__its_rail_has_the_same_port_and_no_ring),
 		OPEN_TEST(udp__its_port_may_be_taken),
 		OPEN_TEST(udp__long_messages_leave_in_trains),

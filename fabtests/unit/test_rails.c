@@ -7,6 +7,7 @@
 
 #include "engine/dispatch.h"
 #include "flow/rails_choice.h"
+#include "flow/rails_list.h"
 
 static struct net *two_nics(uint64_t second_latency, uint32_t mtu, uint32_t second_mtu)
 {
@@ -112,6 +113,46 @@ static void list__of_equal_or_no_addresses_is_malformed(void **state)
 	list.count = 1;
 	forge_list(GAMMA_PROBE_RAILS, list, false);
 	assert_int_equal(net_stats(net, 1)->malformed, before + 5);
+}
+
+static void list__leaves_out_a_nic_with_too_small_an_mtu(void **state)
+{
+	struct gamma_local local = {.rail_count = 3, .rails_udp = 4};
+	struct gamma_rails_list list;
+
+	(void) state;
+	for (unsigned r = 0; r < 3; r++)
+		local.own_rails[r] = (struct gamma_own_rail){.mac = {2, (uint8_t) r}, .mtu = 1500};
+	local.own_rails[2].mtu = GAMMA_LEAST_MTU - 1;
+	gamma_rails_list_fill(&local, &list);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.udp, 0);
+	assert_int_equal(list.rails[2].mtu, 0);
+	/* The third one's place is the third: one before it stays, and the list is valid. */
+	local.own_rails[1].mtu = 100;
+	local.own_rails[2].mtu = GAMMA_LEAST_MTU;
+	gamma_rails_list_fill(&local, &list);
+	assert_int_equal(list.count, 3);
+	assert_int_equal(list.udp, 4);
+	assert_int_equal(ntohs(list.rails[1].mtu), GAMMA_LEAST_MTU);
+	assert_int_equal(ntohs(list.rails[2].mtu), GAMMA_LEAST_MTU);
+}
+
+/* A question that names more than was answered before: one more question, not one each time. */
+static void list__that_names_more_is_asked_for_again(void **state)
+{
+	struct gamma_rails_list list = {.count = 2};
+	struct gamma_flow *flow = net_flow(net, 1, 0);
+
+	(void) state;
+	flow->rails->count = 1;
+	list.rails[0] = (struct gamma_rail_entry){{2}, htons(1500)};
+	list.rails[1] = (struct gamma_rail_entry){{2, 6, 6, 6, 6, 6}, htons(1500)};
+	forge_list(GAMMA_PROBE_RAILS, list, true);
+	assert_int_equal(flow->rails->count, 2);
+	assert_false(flow->rails->asking);
+	assert_int_equal(rail(1, 1)->mac[1], 0);
+	assert_int_equal(rail(1, 1)->state, GAMMA_RAIL_USABLE);
 }
 
 /* What was answered to a question stands. */
@@ -449,6 +490,7 @@ static void mtu__of_the_own_second_nic_is_lowered(void **state)
 	assert_int_equal(rail(0, 1)->mtu, 2000);
 	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+	assert_int_equal(net->nodes[0].ep.local.own_rails[1].doubted, 0);
 	send_long(1);
 	net_finish(net, SEC);
 }
@@ -482,6 +524,50 @@ static void mtu__late_answer_of_a_rail_that_is_none_any_more(void **state)
 	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
 	net_run(net, 50 * MS);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+}
+
+/* Peers knew of the NIC, and try it all the while. */
+static void mtu__of_the_own_second_nic_is_raised_again(void **state)
+{
+	struct gamma_local *local = &net->nodes[0].ep.local;
+
+	(void) state;
+	gamma_rails_set_own_mtu(local, 1, 500, net->now);
+	net->nodes[0].broken[1] = true;
+	send_long(2);
+	net_finish(net, SEC);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+	net->nodes[0].broken[1] = false;
+	gamma_rails_restore_own_mtu(local, 1, 1500, net->now);
+	net_run(net, 5 * SEC);
+	for (unsigned from = 0; from < 2; from++) {
+		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);
+		assert_int_equal(rail(from, 1)->mtu, 1500);
+	}
+}
+
+/* A flow that has begun meanwhile: the peer has got a list without that NIC. */
+static void mtu__raised_is_told_to_who_has_not_known_the_nic(void **state)
+{
+	struct gamma_local *local;
+
+	(void) state;
+	two_nics(20 * US, 1500, 9000);
+	local = &net->nodes[0].ep.local;
+	gamma_rails_set_own_mtu(local, 1, 500, net->now);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	assert_int_equal(net_flow(net, 1, 0)->rails->count, 1);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
+	assert_int_equal(rail(1, 1)->state, GAMMA_RAIL_NONE);
+	assert_int_equal(net_stats(net, 1)->malformed, 0);
+	gamma_rails_restore_own_mtu(local, 1, 9000, net->now);
+	net_run(net, 50 * MS);
+	for (unsigned from = 0; from < 2; from++) {
+		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);
+		assert_int_equal(rail(from, 1)->mtu, 9000);
+	}
+	assert_int_equal(net_stats(net, 0)->rails_doubted, 0);
 }
 
 /* One that began with 1,500 bytes, as its first probes were answered late. */
@@ -542,6 +628,8 @@ int main(void)
 		RAILS_TEST(validate__the_second_has_an_mtu_of_its_own),
 		RAILS_TEST(list__of_equal_or_no_addresses_is_malformed),
 		RAILS_TEST(list__in_the_answer_to_a_question_as_long),
+		RAILS_TEST(list__leaves_out_a_nic_with_too_small_an_mtu),
+		RAILS_TEST(list__that_names_more_is_asked_for_again),
 		RAILS_TEST(list__that_is_forged_replaces_nothing),
 		RAILS_TEST(flag__no_flow_begins_by_another_rail),
 		RAILS_TEST(choose__long_messages_leave_by_both),
@@ -563,6 +651,8 @@ int main(void)
 		RAILS_TEST(mtu__of_the_own_second_nic_is_lowered),
 		RAILS_TEST(mtu__late_answer_does_not_undo_that_it_is_lowered),
 		RAILS_TEST(mtu__late_answer_of_a_rail_that_is_none_any_more),
+		RAILS_TEST(mtu__of_the_own_second_nic_is_raised_again),
+		RAILS_TEST(mtu__raised_is_told_to_who_has_not_known_the_nic),
 		RAILS_TEST(mtu__larger_is_found_in_the_midst_of_a_stream),
 		RAILS_TEST(mtu__large_is_asked_for_twice_before_small),
 		RAILS_TEST(alias__ends_with_its_flow),

@@ -347,10 +347,12 @@ static void udp__list_that_came_over_udp_is_not_entered(void **state)
 	fields.extensions = GAMMA_EXT_PAYLOAD_CRC;
 	fields.payload_len = sizeof(list);
 	local->rail = 1;
-	assert_true(gamma_rails_asked(net_flow(net, 1, 0), &fields, (const uint8_t *) &list));
+	assert_true(
+		gamma_rails_asked(net_flow(net, 1, 0), &fields, (const uint8_t *) &list, net->now));
 	assert_int_equal(rail(1, 1)->mac[3], before);
 	local->rail = 0;
-	assert_true(gamma_rails_asked(net_flow(net, 1, 0), &fields, (const uint8_t *) &list));
+	assert_true(
+		gamma_rails_asked(net_flow(net, 1, 0), &fields, (const uint8_t *) &list, net->now));
 	assert_int_equal(rail(1, 1)->mac[3], 9);
 }
 
