@@ -428,7 +428,7 @@ void net_forge(struct net *net, unsigned a, unsigned b, struct gamma_fields *fie
 	uint8_t *at = room + GAMMA_ETH_LEN + GAMMA_HEADER_MAX;
 	uint8_t *frame;
 
-	if (fields->payload_len)
+	if (payload && fields->payload_len)
 		memcpy(at, payload, fields->payload_len);
 	frame = gamma_codec_build(fields, net->nodes[b].ep.local.addr.mac,
 				  net->nodes[a].ep.local.addr.mac, GAMMA_ETHERTYPE, at);
