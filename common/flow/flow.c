@@ -391,7 +391,7 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 	flow->local->stats.resets_in++;
 	gamma_flow_fail_for_good(flow, -ECONNRESET,
 				 fields->op == GAMMA_RESET_CLOSED
-					 ? "it has closed its endpoint, or given this one up"
+					 ? "it has closed its endpoint, or declared this one dead"
 					 : "its endpoint is another one now",
 				 now);
 }

@@ -155,7 +155,7 @@ static void reset__tells_a_peer_that_was_given_up(void **state)
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
 	assert_string_equal(net->nodes[0].last_cause,
-			    "it has closed its endpoint, or given this one up");
+			    "it has closed its endpoint, or declared this one dead");
 }
 
 /* ---- BYE ---- */
