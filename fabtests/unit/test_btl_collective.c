@@ -165,6 +165,20 @@ static void completion__failed_operation_says_why(void **state)
 		strstr(btl_fake.output, "a collective operation failed: member 2 has left"));
 }
 
+static void completion__unreported_operation_says_nothing(void **state)
+{
+	struct btl_gamma_op op;
+
+	(void) state;
+	btl_fake_open();
+	door->prepare(&op, join_done);
+	op.unreported = true;
+	btl_fake_fail(&op, FI_COLLECTIVE, FI_ECONNRESET, "member 2 has left");
+	btl_gamma_progress();
+	assert_int_equal(seen.status, OPAL_ERR_UNREACH);
+	assert_null(strstr(btl_fake.output, "member 2 has left"));
+}
+
 /* ---- the end ---- */
 
 static void finalize__tells_before_the_endpoint_is_closed(void **state)
@@ -191,6 +205,7 @@ int main(void)
 		TEST(poll__failed_join_says_why),
 		TEST(poll__dead_peer_stays_to_be_probed),
 		TEST(completion__failed_operation_says_why),
+		TEST(completion__unreported_operation_says_nothing),
 		TEST(finalize__tells_before_the_endpoint_is_closed),
 	};
 

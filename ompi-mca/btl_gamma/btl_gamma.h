@@ -49,6 +49,7 @@ struct btl_gamma_op {
 	int (*start)(struct btl_gamma_op *op);
 	/* status: Open MPI's; the operation may be freed when this returns */
 	void (*done)(struct btl_gamma_op *op, int status);
+	bool unreported; /* its failure is of no interest */
 };
 
 /* In front of every message. Both ends have the same byte order, which Open MPI ensures. Short

@@ -189,7 +189,8 @@ __attribute__((noinline)) static int handle_error(struct btl_gamma_module *modul
 	cause = fi_cq_strerror(module->port->cq, entry.prov_errno, entry.err_data, text,
 			       sizeof(text));
 	/* This process has left the group itself if it is cancelled. */
-	if (entry.flags & FI_COLLECTIVE && entry.err != FI_ECANCELED)
+	if (entry.flags & FI_COLLECTIVE && entry.err != FI_ECANCELED &&
+	    !((struct btl_gamma_op *) entry.op_context)->unreported)
 		btl_gamma_collective_report_failure(module, cause);
 	end_op(entry.op_context, entry.err, cause);
 	return 1;

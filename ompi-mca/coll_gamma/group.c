@@ -235,7 +235,8 @@ struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
 
 /*
  * The communicator is gone here, and others may still need our repetitions of its last operation.
- * A barrier of the group, which nobody waits for, ends when all have come this far.
+ * A barrier of the group, which nobody waits for, ends when all have come this far, or when one of
+ * them ends: that is no failure.
  */
 void coll_gamma_group_retire(struct coll_gamma_group *group)
 {
@@ -244,6 +245,7 @@ void coll_gamma_group_retire(struct coll_gamma_group *group)
 	__atomic_store_n(&group->retired, true, __ATOMIC_RELEASE);
 	if (outstanding)
 		return;
+	group->op.unreported = true;
 	if (!group->mc || group->failed || group->status ||
 	    fi_barrier2(group->ep, group->address, FI_COMPLETION, &group->op))
 		free_group(group);
