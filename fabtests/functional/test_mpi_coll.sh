@@ -3,8 +3,9 @@
 #
 # Open MPI's component for collective operations, coll/gamma: contents of all six, on whole and part
 # communicators, from several threads, with a progress thread, under loss; that it is chosen with
-# btl/gamma and by no other job; that processes without it keep the others from waiting; and a member
-# that is killed.
+# btl/gamma and by no other job; that it compares itself with the component before it, and all
+# processes decide alike; that processes without it keep the others from waiting; and a member that is
+# killed.
 # Functions are called through check:
 # shellcheck disable=SC2016,SC2317,SC2054
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -18,10 +19,11 @@ coll_component=${component/btl/coll}
 collectives=$top_srcdir/fabtests/functional/mpi_collectives.py
 
 # Everything that gamma can carry, not only what it is faster with.
-everything=(--mca coll_gamma_short_hosts 1 --mca coll_gamma_allreduce_max 1000000000 --mca coll_gamma_reduce_max 1000000000
+all_sizes=(--mca coll_gamma_short_hosts 1 --mca coll_gamma_allreduce_max 1000000000 --mca coll_gamma_reduce_max 1000000000
 	--mca coll_gamma_allgather_max 1000000000 --mca coll_gamma_gather_max 1000000000
 	--mca coll_gamma_bcast_max 1000000000 --mca coll_gamma_barrier 1
 	--mca coll_gamma_bcast_min 0 --mca coll_gamma_allgather_min 0 --mca coll_gamma_gather_min 0)
+everything=("${all_sizes[@]}" --mca coll_gamma_trial 0)
 verbose=(--mca coll_base_verbose 10)
 four=node01,node02,node03,node04
 
@@ -29,7 +31,7 @@ lists_parameters() {
 	local parameter
 	env -u FI_PROVIDER_PATH "${mpi_env[@]}" "$ompi_info" --param coll gamma --level 9 \
 		>"$work/params.out" || return 1
-	for parameter in priority join_after min_hosts short_hosts barrier bcast_min bcast_max allreduce_max \
+	for parameter in priority join_after min_hosts short_hosts trial barrier bcast_min bcast_max allreduce_max \
 		reduce_max allgather_min allgather_max gather_min gather_max; do
 		grep -q "\"coll_gamma_$parameter\"" "$work/params.out" || {
 			echo "no coll_gamma_$parameter"
@@ -136,11 +138,44 @@ broadcasts_leave_once() {
 		    assert data == bytes([turn] * (1 << 20)), turn
 		    world.Barrier()
 	PYTHON
-	mpi_way=(--mca btl gamma)
+	mpi_way=(--mca btl gamma --mca coll_gamma_trial 0)
 	mpi_output 60 "$four" 4 python3 "$work/once.py" || return 1
 	jq -c '[.multicast_out, .multicast_in, .multicast_asks, .multicast_again]' "$work/stats"
 	jq -es 'map(.multicast_out) | sort | .[0:3] == [0, 0, 0] and
 		.[3] >= 10 * 1048576 / 1460 and .[3] <= 10 * (1048576 / 1400)' "$work/stats"
+}
+
+# Each operation of each size is decided once, at the same call and alike on all processes, on a part
+# communicator too, and whatever root a call has. Contents are right before and after.
+compares() {
+	cat >"$work/compare.py" <<-'PYTHON'
+		import array
+		from mpi4py import MPI
+		world = MPI.COMM_WORLD
+		part = world.Split(world.rank == 0, world.rank)
+		part.Set_name("part")
+		for turn in range(60):
+		    for comm in (world, part):
+		        root = turn % comm.size
+		        for size in (8, 70000):
+		            data = bytearray([turn] * size if comm.rank == root else size)
+		            comm.Bcast(data, root)
+		            assert data == bytes([turn] * size), (turn, size)
+		        all = bytearray(100 * comm.size)
+		        comm.Gather(bytes([comm.rank] * 100), all if comm.rank == root else None, root)
+		        assert comm.rank != root or all[::100] == bytes(range(comm.size)), turn
+		        total = array.array("q", [0])
+		        comm.Allreduce(array.array("q", [turn]), total)
+		        assert total[0] == turn * comm.size
+		        comm.Barrier()
+		part.Free()
+	PYTHON
+	mpi_way=("${verbose[@]}" --mca btl gamma "${all_sizes[@]}" --mca coll_gamma_trial 12)
+	mpi_output 100 "$four" 4 python3 "$work/compare.py" || return 1
+	grep -o 'coll_gamma: communicator .* is kept .*' "$work/mpi.out" | sort | uniq -c >"$work/decided"
+	cat "$work/decided"
+	# Broadcasts of two sizes, gather, allreduce and barrier; by four processes and by three.
+	awk '$1 != ($0 ~ / of 4: / ? 4 : 3) { bad = 1 } END { exit bad || NR != 10 }' "$work/decided"
 }
 
 # Processes that were spawned, merged with their parents to one communicator.
@@ -226,6 +261,7 @@ mpi_way=("${verbose[@]}" --mca btl gamma)
 check "chosen with btl gamma" conforms "$four" 4 broadcast gather barrier reduce
 check "1 MiB leaves the root once" broadcasts_leave_once
 check "few calls do not form a group" few_calls
+check "the faster component is kept, on all processes alike" compares
 check "two hosts are too few" left_alone node01,node02 4
 mpi_way=("${verbose[@]}" --mca btl gamma "${everything[@]}")
 check "everything, one process a host" conforms "$four" 4

@@ -27,10 +27,14 @@ extern struct coll_fake {
 	bool without[COLL_FAKE_RANKS]; /* coll/gamma, or joins later */
 	bool cannot[COLL_FAKE_RANKS];  /* its endpoint carries no collective operations */
 	bool unreachable[COLL_FAKE_RANKS];
-	int hosts;       /* that they are on */
-	int others_veto; /* the agreement that they do not join; 0: none, 1: the first, 2: the
-			    second */
-	bool no_port;    /* btl/gamma has none */
+	int hosts;           /* that they are on */
+	int others_veto;     /* the agreement that they do not join; 0: none, 1: the first, 2: the
+				second */
+	bool no_port;        /* btl/gamma has none */
+	int others_times[2]; /* negated, of a trial: gamma's and the component before's */
+	int agreement_error; /* of the next one */
+	/* the clock, ns */
+	uint64_t now, gamma_ns, previous_ns; /* what an operation takes */
 	/* libfabric */
 	int join_result;                           /* of the call */
 	bool join_fails;                           /* its event is an error */

@@ -84,7 +84,7 @@ static void draw_key(const struct ompi_communicator_t *comm, int *key)
 }
 
 /* The smallest of each number, on all processes, by the previous module. Open MPI's error, or 0. */
-static int allreduce_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+int coll_gamma_agree_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 			 const int *ours, int *all, int count)
 {
 	int error;
@@ -100,8 +100,8 @@ static int allreduce_min(struct coll_gamma_module *module, struct ompi_communica
 static int agree_limits(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 			const struct coll_gamma_limits *ours)
 {
-	return allreduce_min(module, comm, (const int *) ours, (int *) &module->limits,
-			     COLL_GAMMA_LIMITS_INTS);
+	return coll_gamma_agree_min(module, comm, (const int *) ours, (int *) &module->limits,
+				    COLL_GAMMA_LIMITS_INTS);
 }
 
 /* Whether all have joined. */
@@ -109,7 +109,7 @@ static int agree_joined(struct coll_gamma_module *module, struct ompi_communicat
 			bool *joined)
 {
 	int ours = module->group != NULL, all = 0;
-	const int error = allreduce_min(module, comm, &ours, &all, 1);
+	const int error = coll_gamma_agree_min(module, comm, &ours, &all, 1);
 
 	*joined = !error && all;
 	return error;

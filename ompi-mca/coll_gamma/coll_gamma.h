@@ -31,11 +31,12 @@ enum coll_gamma_kind {
 /* What gamma carries, the same on all processes of a group. Sizes in bytes: of a gather those of
  * one process. */
 struct coll_gamma_limits {
-	int key[COLL_GAMMA_KEY_INTS];                  /* of the group: rank 0's, random */
-	int usable;                                    /* 1: this process can use gamma */
-	int max[COLL_GAMMA_KINDS];                     /* 0: never */
-	int minus_min[COLL_GAMMA_KINDS];               /* negated, so that the smallest one holds */
-	int reduces[COLL_GAMMA_OPS][COLL_GAMMA_TYPES]; /* elements; 0: never */
+	int key[COLL_GAMMA_KEY_INTS];    /* of the group: rank 0's, random */
+	int usable;                      /* 1: this process can use gamma */
+	int trial;                       /* calls by which gamma is compared; 0: it is not */
+	int max[COLL_GAMMA_KINDS];       /* 0: never */
+	int minus_min[COLL_GAMMA_KINDS]; /* negated, so that the smallest one holds */
+	int reduces[COLL_GAMMA_OPS][COLL_GAMMA_TYPES];    /* elements; 0: never */
 	int allreduces[COLL_GAMMA_OPS][COLL_GAMMA_TYPES]; /* ditto */
 };
 enum { COLL_GAMMA_LIMITS_INTS = sizeof(struct coll_gamma_limits) / sizeof(int) };
@@ -62,6 +63,27 @@ enum coll_gamma_state {
 	COLL_GAMMA_DECLINED, /* the previous functions have all calls */
 };
 
+/* For each operation and size, up to a power of two: which component has it. */
+enum { COLL_GAMMA_CLASSES = 64, COLL_GAMMA_TRIAL_MAX = 1000 };
+enum coll_gamma_verdict {
+	COLL_GAMMA_UNDECIDED,
+	COLL_GAMMA_KEEPS,
+	COLL_GAMMA_YIELDS, /* to the component before */
+};
+struct coll_gamma_trials {
+	unsigned char verdicts[COLL_GAMMA_KINDS][COLL_GAMMA_CLASSES]; /* coll_gamma_verdict */
+	unsigned short calls[COLL_GAMMA_KINDS][COLL_GAMMA_CLASSES];   /* while undecided */
+	struct coll_gamma_trial *open[COLL_GAMMA_KINDS][COLL_GAMMA_CLASSES]; /* or NULL */
+};
+
+/* One call, while it is compared. */
+struct coll_gamma_call {
+	bool measured;                   /* if not, the rest is undefined */
+	unsigned int number;             /* among those of its operation and size */
+	uint64_t begin;                  /* ns */
+	struct coll_gamma_trial **where; /* its time goes */
+};
+
 /* One function of the module that had the communicator before, and that module: a reference. */
 #define COLL_GAMMA_PREVIOUS(name)                \
 	mca_coll_base_module_##name##_fn_t name; \
@@ -73,6 +95,7 @@ struct coll_gamma_module {
 	unsigned int calls; /* while counting */
 	struct coll_gamma_group *group;
 	struct coll_gamma_limits limits;
+	struct coll_gamma_trials trials;
 	COLL_GAMMA_PREVIOUS(barrier);
 	COLL_GAMMA_PREVIOUS(bcast);
 	COLL_GAMMA_PREVIOUS(allreduce);
@@ -92,6 +115,7 @@ struct coll_gamma_component {
 	unsigned int join_after;
 	unsigned int min_hosts;
 	unsigned int short_hosts;
+	unsigned int trial;
 	size_t min[COLL_GAMMA_KINDS]; /* bytes */
 	size_t max[COLL_GAMMA_KINDS]; /* bytes; 0: never */
 };
@@ -122,6 +146,16 @@ void coll_gamma_module_exchange(struct coll_gamma_module *module, struct ompi_co
 /* agree.c */
 bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 				int *error);
+int coll_gamma_agree_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			 const int *ours, int *all, int count);
+
+/* trial.c */
+bool coll_gamma_trial_begin(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			    enum coll_gamma_kind kind, size_t bytes, struct coll_gamma_call *call,
+			    int *error);
+void coll_gamma_trial_end(const struct coll_gamma_module *module,
+			  const struct coll_gamma_call *call);
+void coll_gamma_trial_free(struct coll_gamma_module *module);
 
 /* limits.c */
 void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain *domain,

@@ -74,27 +74,34 @@ int coll_gamma_gather(const void *from, int from_count, struct ompi_datatype_t *
 	const bool in_place = from == MPI_IN_PLACE;
 	struct part own = {from, (size_t) from_count, from_type};
 	const struct part theirs = {to, (size_t) to_count, to_type};
+	struct coll_gamma_call call = {0};
 	int error;
-	const bool joined = coll_gamma_agree_is_joined(module, comm, &error);
+	bool ours = coll_gamma_agree_is_joined(module, comm, &error);
 
-	if (error)
-		return error;
 	/* What describes the received parts counts at the root only. */
 	if (in_place) {
 		own = theirs;
 		own.data = place_of(to, &theirs, rank);
 	}
-	if (!joined ||
-	    !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_GATHER, size_of(&own))) {
+	if (ours && coll_gamma_limits_allow(&module->limits, COLL_GAMMA_GATHER, size_of(&own)))
+		ours = coll_gamma_trial_begin(module, comm, COLL_GAMMA_GATHER, size_of(&own), &call,
+					      &error);
+	else
+		ours = false;
+	if (error)
+		return error;
+	if (ours) {
+		error = carry_views(module->group, comm, root, &own, in_place,
+				    rank == root ? to : NULL, &theirs);
+	} else {
 		coll_gamma_module_exchange(module, comm);
 		error = comm->c_coll->coll_gather(from, from_count, from_type, to, to_count,
 						  to_type, root, comm,
 						  comm->c_coll->coll_gather_module);
 		coll_gamma_module_exchange(module, comm);
-		return error;
 	}
-	return carry_views(module->group, comm, root, &own, in_place, rank == root ? to : NULL,
-			   &theirs);
+	coll_gamma_trial_end(module, &call);
+	return error;
 }
 
 int coll_gamma_gather_to_all(const void *from, int from_count, struct ompi_datatype_t *from_type,
@@ -105,23 +112,30 @@ int coll_gamma_gather_to_all(const void *from, int from_count, struct ompi_datat
 	const bool in_place = from == MPI_IN_PLACE;
 	struct part own = {from, (size_t) from_count, from_type};
 	const struct part theirs = {to, (size_t) to_count, to_type};
+	struct coll_gamma_call call = {0};
 	int error;
-	const bool joined = coll_gamma_agree_is_joined(module, comm, &error);
+	bool ours = coll_gamma_agree_is_joined(module, comm, &error);
 
-	if (error)
-		return error;
 	if (in_place) {
 		own = theirs;
 		own.data = place_of(to, &theirs, ompi_comm_rank(comm));
 	}
-	if (!joined ||
-	    !coll_gamma_limits_allow(&module->limits, COLL_GAMMA_ALLGATHER, size_of(&own))) {
+	if (ours && coll_gamma_limits_allow(&module->limits, COLL_GAMMA_ALLGATHER, size_of(&own)))
+		ours = coll_gamma_trial_begin(module, comm, COLL_GAMMA_ALLGATHER, size_of(&own),
+					      &call, &error);
+	else
+		ours = false;
+	if (error)
+		return error;
+	if (ours) {
+		error = carry_views(module->group, comm, -1, &own, in_place, to, &theirs);
+	} else {
 		coll_gamma_module_exchange(module, comm);
 		error = comm->c_coll->coll_allgather(from, from_count, from_type, to, to_count,
 						     to_type, comm,
 						     comm->c_coll->coll_allgather_module);
 		coll_gamma_module_exchange(module, comm);
-		return error;
 	}
-	return carry_views(module->group, comm, -1, &own, in_place, to, &theirs);
+	coll_gamma_trial_end(module, &call);
+	return error;
 }

@@ -44,6 +44,8 @@ void coll_gamma_limits_fill(struct coll_gamma_limits *limits, struct fid_domain 
 	const struct coll_gamma_component *component = &mca_coll_gamma_component;
 	int kind, most;
 
+	limits->trial = int_of(component->trial < COLL_GAMMA_TRIAL_MAX ? component->trial
+								       : COLL_GAMMA_TRIAL_MAX);
 	for (kind = 0; kind < COLL_GAMMA_KINDS; kind++) {
 		most = int_of(component->max[kind]);
 		limits->max[kind] = most;

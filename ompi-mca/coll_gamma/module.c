@@ -27,6 +27,7 @@ static void destruct(struct coll_gamma_module *module)
 {
 	if (module->group)
 		coll_gamma_group_retire(module->group);
+	coll_gamma_trial_free(module);
 	RELEASE_PREVIOUS(module, barrier);
 	RELEASE_PREVIOUS(module, bcast);
 	RELEASE_PREVIOUS(module, allreduce);

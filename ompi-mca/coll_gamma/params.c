@@ -12,6 +12,7 @@ enum {
 	JOIN_AFTER = 3,
 	MIN_HOSTS = 3,
 	SHORT_HOSTS = 8,
+	TRIAL = 16,
 	/* Measured (experiment 66): below, messages of Open MPI's own algorithms are faster. */
 	BCAST_MIN = 64 * KIB,
 	ALLGATHER_MIN = 16 * KIB,
@@ -32,6 +33,7 @@ static void set_defaults(struct coll_gamma_component *component)
 	component->join_after = JOIN_AFTER;
 	component->min_hosts = MIN_HOSTS;
 	component->short_hosts = SHORT_HOSTS;
+	component->trial = TRIAL;
 	component->max[COLL_GAMMA_BARRIER] = 1;
 	component->min[COLL_GAMMA_BCAST] = BCAST_MIN;
 	component->max[COLL_GAMMA_BCAST] = INT_MAX;
@@ -94,6 +96,11 @@ int coll_gamma_params_register(void)
 	      "MPI's "
 	      "own are as fast",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->short_hosts);
+	param("trial",
+	      "Calls of each operation and size by which a communicator compares gamma with the "
+	      "component before it, to keep the faster one; as many calls of either. 0: gamma has "
+	      "all sizes within its limits. Of different values the smallest one holds",
+	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->trial);
 	register_sizes(component);
 	/* For ompi_info: this release, not Open MPI's, which is the default. */
 	version->mca_component_major_version = GAMMA_VERSION_MAJOR;

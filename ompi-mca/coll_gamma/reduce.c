@@ -72,19 +72,26 @@ int coll_gamma_reduce_to_all(const void *from, void *to, int count, struct ompi_
 {
 	struct coll_gamma_module *module = coll_gamma_module(base);
 	struct reduction what = {.count = (size_t) count, .to = to, .root = -1};
+	struct coll_gamma_call call = {0};
 	int error;
-	const bool joined = coll_gamma_agree_is_joined(module, comm, &error);
+	bool ours = coll_gamma_agree_is_joined(module, comm, &error) &&
+		    translate(&module->limits, &what, type, op);
 
+	if (ours)
+		ours = coll_gamma_trial_begin(module, comm, COLL_GAMMA_ALLREDUCE,
+					      type->super.size * what.count, &call, &error);
 	if (error)
 		return error;
-	if (!joined || !translate(&module->limits, &what, type, op)) {
+	if (ours) {
+		error = carry_apart(module->group, comm, &what, from, type);
+	} else {
 		coll_gamma_module_exchange(module, comm);
 		error = comm->c_coll->coll_allreduce(from, to, count, type, op, comm,
 						     comm->c_coll->coll_allreduce_module);
 		coll_gamma_module_exchange(module, comm);
-		return error;
 	}
-	return carry_apart(module->group, comm, &what, from, type);
+	coll_gamma_trial_end(module, &call);
+	return error;
 }
 
 int coll_gamma_reduce(const void *from, void *to, int count, struct ompi_datatype_t *type,
@@ -93,19 +100,26 @@ int coll_gamma_reduce(const void *from, void *to, int count, struct ompi_datatyp
 {
 	struct coll_gamma_module *module = coll_gamma_module(base);
 	struct reduction what = {.count = (size_t) count, .root = root};
+	struct coll_gamma_call call = {0};
 	int error;
-	const bool joined = coll_gamma_agree_is_joined(module, comm, &error);
+	bool ours = coll_gamma_agree_is_joined(module, comm, &error) &&
+		    translate(&module->limits, &what, type, op);
 
+	if (ours)
+		ours = coll_gamma_trial_begin(module, comm, COLL_GAMMA_REDUCE,
+					      type->super.size * what.count, &call, &error);
 	if (error)
 		return error;
-	if (!joined || !translate(&module->limits, &what, type, op)) {
+	if (ours) {
+		/* Elsewhere MPI leaves it undefined. */
+		what.to = root == ompi_comm_rank(comm) ? to : NULL;
+		error = carry_apart(module->group, comm, &what, from, type);
+	} else {
 		coll_gamma_module_exchange(module, comm);
 		error = comm->c_coll->coll_reduce(from, to, count, type, op, root, comm,
 						  comm->c_coll->coll_reduce_module);
 		coll_gamma_module_exchange(module, comm);
-		return error;
 	}
-	/* Elsewhere MPI leaves it undefined. */
-	what.to = root == ompi_comm_rank(comm) ? to : NULL;
-	return carry_apart(module->group, comm, &what, from, type);
+	coll_gamma_trial_end(module, &call);
+	return error;
 }
