@@ -5,11 +5,11 @@
  * together, after a barrier of messages that is the same for every library.
  *
  *	mpicc -O2 -o mpi_coll mpi_coll.c
- *	mpirun -np 8 ./mpi_coll [-n ROUNDS] [-c] [-v] NAME:BYTES...
+ *	mpirun -np 8 ./mpi_coll [-n ROUNDS] [-w CALLS] [-c] [-v] NAME:BYTES...
  *
  * NAME: bcast, barrier, allreduce, reduce, allgather, gather; send (rank 0 to 1), pingpong (of
- *ranks 0 and 1, half a round trip). -c: all processes have one clock. -v: contents are compared.
- *Prints a line for each: NAME BYTES MEDIAN LEAST, in us.
+ *ranks 0 and 1, half a round trip). -w: so many calls before any is measured. -c: all processes
+ *have one clock. -v: contents are compared. Prints a line for each: NAME BYTES MEDIAN LEAST, in us.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -31,10 +31,10 @@ struct test {
 };
 
 static struct {
-	int rank, ranks, rounds, one_clock, verified;
+	int rank, ranks, rounds, warm_up, one_clock, verified;
 	double offset; /* s: to be added to our clock to get rank 0's */
 	unsigned char *from, *to;
-} job = {.rounds = ROUNDS};
+} job = {.rounds = ROUNDS, .warm_up = WARM_UP};
 
 static double now(void)
 {
@@ -215,7 +215,7 @@ static void run_rounds(const struct test *test, double *begins, double *ends)
 {
 	int round;
 
-	for (round = -WARM_UP; round < job.rounds; round++) {
+	for (round = -job.warm_up; round < job.rounds; round++) {
 		double begin;
 
 		if (job.verified)
@@ -264,7 +264,7 @@ static void measure(const struct test *test, double *times)
 static void refuse(const char *text)
 {
 	static const char *const usage =
-		"usage: mpi_coll [-n ROUNDS] [-c] [-v] NAME:BYTES...\n"
+		"usage: mpi_coll [-n ROUNDS] [-w CALLS] [-c] [-v] NAME:BYTES...\n"
 		"NAME: bcast barrier allreduce reduce allgather gather send pingpong\n";
 
 	if (!job.rank)
@@ -294,9 +294,11 @@ static void read_options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:cv")) != -1) {
+	while ((option = getopt(argc, argv, "n:w:cv")) != -1) {
 		if (option == 'n')
 			job.rounds = atoi(optarg);
+		else if (option == 'w')
+			job.warm_up = atoi(optarg);
 		else if (option == 'c')
 			job.one_clock = 1;
 		else if (option == 'v')
