@@ -62,9 +62,9 @@ libfabric_make() {
 }
 
 if [ -n "${LIBFABRIC_TREE-}" ]; then
-	cp -r "$LIBFABRIC_TREE" "$work/libfabric"
+	cp -a "$LIBFABRIC_TREE" "$work/libfabric"
 	check "libfabric: laid out" "$lay_out" libfabric "$work/libfabric"
-	cp -r "$work/libfabric" "$work/once"
+	cp -a "$work/libfabric" "$work/once"
 	check "libfabric: twice" "$lay_out" libfabric "$work/libfabric"
 	check "libfabric: is the same" diff -r "$work/once" "$work/libfabric"
 	rm -rf "$work/once"
@@ -94,9 +94,9 @@ has_door() {
 }
 
 if [ -n "${OPENMPI_TREE-}" ]; then
-	cp -r "$OPENMPI_TREE" "$work/openmpi"
+	cp -a "$OPENMPI_TREE" "$work/openmpi"
 	check "Open MPI: laid out" "$lay_out" openmpi "$work/openmpi"
-	cp -r "$work/openmpi" "$work/once"
+	cp -a "$work/openmpi" "$work/once"
 	check "Open MPI: twice" "$lay_out" openmpi "$work/openmpi"
 	check "Open MPI: is the same" diff -r "$work/once" "$work/openmpi"
 	rm -rf "$work/once"
