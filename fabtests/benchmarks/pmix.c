@@ -70,7 +70,7 @@ static void check_pmix(const char *what, pmix_status_t status)
 	exit(1);
 }
 
-/* The others would wait for ever. */
+/* The others would wait forever. */
 static void abort_job(void)
 {
 	if (joined)

@@ -340,7 +340,7 @@ struct sender {
 	uint64_t last_ns, longest_gap_ns; /* of completions, with -g */
 };
 
-/* How long the stream stood still at most. */
+/* The longest time in which nothing arrived. */
 static void look_at_gap(struct sender *s)
 {
 	uint64_t now = bench_ep_now();

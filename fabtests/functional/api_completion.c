@@ -303,7 +303,7 @@ static void *read_until_signal(void *cq)
 	return (void *) fi_cq_sread(cq, &entry, 1, NULL, -1);
 }
 
-/* A thread that would sleep for ever is woken, and finds no entry. */
+/* A thread that would sleep forever is woken, and finds no entry. */
 static void test_signal(bool sender)
 {
 	struct node node;

@@ -510,7 +510,7 @@ static void test_close_outstanding(bool sender)
 	aside_sync();
 }
 
-/* A child closes all that it inherited and ends; no lock that it needs is held for ever. */
+/* A child closes all that it inherited and ends; no lock that it needs stays locked. */
 static void close_in_child(struct node *node)
 {
 	pid_t pid = fork();

@@ -353,7 +353,7 @@ static void test_both_directions(bool sender)
 	node_close_pair(&node);
 }
 
-/* What cannot be is refused at once, and harms nothing. */
+/* Impossible operations are refused at once, without effect. */
 static void test_refused(bool sender)
 {
 	struct transfer transfer = {.len = 10, .segments = 1};

@@ -144,7 +144,7 @@ static void try_named(set_option *set, int fd)
 	refuse(set, fd, SOL_SOCKET, SO_BINDTODEVICE, "gam0", 5, "SO_BINDTODEVICE");
 }
 
-/* Whatever option the number stands for. */
+/* Options of any number. */
 static void try_numbers(set_option *set, int fd, const char *what)
 {
 	static const int levels[] = {SOL_SOCKET, SOL_PACKET};
@@ -253,7 +253,7 @@ void try_namespace(int fd)
 
 static bool caught, over; /* atomic */
 
-/* Whatever socket has just been created. */
+/* Sockets of any kind that have just been created. */
 static void *chase(void *unused)
 {
 	int one = 1;

@@ -65,7 +65,7 @@ static void on_ring(void)
 
 static void on_threaded(void)
 {
-	check("a length that nobody has sent", gamma_msglen == SHORT);
+	check("a length that no node has sent", gamma_msglen == SHORT);
 	threaded++;
 }
 
@@ -161,7 +161,7 @@ static void on_all(void)
 {
 	char first = all_in[0];
 
-	check("a length that nobody has broadcast", gamma_msglen == SHORT);
+	check("a length that no node has broadcast", gamma_msglen == SHORT);
 	for (int i = 1; i < SHORT; i++)
 		check("a broadcast of two", all_in[i] == first);
 }

@@ -465,7 +465,7 @@ mpi_conforms "without active ports, across" node01,node02 2 messages collective 
 counted "no active port was used" 'all(.ports_in == 0)'
 mpi_conforms "without active ports, on one host" node01 2 messages
 check "active ports on one host alone" other_ports
-counted "then nobody uses them" 'all(.ports_in == 0)'
+counted "then no process uses them" 'all(.ports_in == 0)'
 mpi_way=(--mca btl gamma)
 # Not onesided_dynamic: Open MPI 4.1 takes one lock twice in a window's attached memory.
 for hosts in node01,node02 node01; do

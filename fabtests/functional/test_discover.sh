@@ -148,7 +148,7 @@ discovers "where to check is said with --check alone" 2 \
 	'^gamma-discover: --own-paths says which paths --check measures: add --check' --own-paths
 
 other() { on node01 env FI_GAMMA_ETHERTYPE=0x88b6 "$tool" --wait 0.2; }
-check "with another EtherType nobody answers" other
+check "with another EtherType no host answers" other
 other >"$work/found"
 check "but this host" [ "$(grep -c '^node' "$work/found")" -eq 1 ]
 finish

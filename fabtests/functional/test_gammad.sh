@@ -27,7 +27,7 @@ check_fails "a NIC that can have no slots" "lo .*loopback" \
 	on node01 "$gammad" -c "$shared/gammad1.conf"
 check_fails "without descriptors it says what is short" "raise LimitNOFILE" \
 	on node01 prlimit --nofile=6:6 "$gammad" -c "$shared/gammad1.conf"
-check_fails "without gammad users are told so" "no gammad at /run/gammad/socket" \
+check_fails "without gammad users get an error that says so" "no gammad at /run/gammad/socket" \
 	user_on labuser node01 env FI_GAMMA_LINK=packet fi_info -p gamma
 conf 1 'nic gam0 slots 8' 'limit 3' "limit 5 uid $(id -u daemon)"
 conf 2 'nic gam0 slots 8'
@@ -87,7 +87,7 @@ inside=()
 start_as daemon server node01 60 "$latency" -p gamma -s -P 4712
 until_true 10 listed node01 4712 || not_ok "daemon's endpoint" "$work/server.out"
 start_as labuser client node02 60 "$latency" -p gamma -P 4712 -n 20 -w 5 node01
-check "another user's endpoint: told so at once" wait_for_line client "another user" 10
+check "another user's endpoint: reported at once" wait_for_line client "another user" 10
 stop client
 stop server
 check "closed endpoints are not listed" until_true 10 empty node01
@@ -172,7 +172,7 @@ check "revoke" on node01 "$gammactl" revoke "$(id -u labuser)"
 check "the list says so" listed node01 'revoked$'
 check_fails "he gets no other endpoint" "gammactl allow" user_on labuser node01 fi_info -p gamma
 let_go
-check "once revoked it sends nothing, whoever holds it" grep -qx sent "$work/hold.out"
+check "once revoked it sends nothing, whichever process holds it" grep -qx sent "$work/hold.out"
 kill -TERM "$capture"
 wait "$capture" || true
 
@@ -374,7 +374,7 @@ info_fails() { # TEXT PATTERN [VARIABLE=VALUE...]
 
 check "only the NIC that gammad serves" [ "$(domains)" = gam0 ]
 info_fails "of others it is said why" "mgt0 .*is not served by gammad" FI_GAMMA_IFACE=mgt0
-check_fails "AF_XDP is not for users: told so" "gammad opens packet sockets only" \
+check_fails "AF_XDP is not for users: an error says so" "gammad opens packet sockets only" \
 	user_on labuser node01 env FI_GAMMA_LINK=xdp "$latency" -p gamma -s
 info_fails "another EtherType" "0x88B5, this program 0x88B6" FI_GAMMA_ETHERTYPE=0x88B6
 cat >"$shared/older.py" <<-'END'
@@ -421,7 +421,7 @@ job_reports() { # TEXT JOB PATTERN
 
 start_as daemon server node01 60 fi_pingpong -p gamma -e rdm
 wait_for_port node01 47592 5 || not_ok "daemon's server" "$work/server.out"
-check_fails "user ids differ, whole address: told so" "another user" \
+check_fails "user ids differ, whole address: an error says so" "another user" \
 	user_on labuser node02 timeout 50 fi_pingpong -p gamma -e rdm "$(mgt 1)"
 stop server
 

@@ -117,13 +117,13 @@ signal gammad1 KILL
 wait_end gammad1 || true
 inside_gammad ip link add u4711.3 type veth peer name v4711.3
 start_gammad 1
-check "a start removes what nobody needs any more" [ -z "$(interfaces 4711)" ]
+check "a start removes what no user needs any more" [ -z "$(interfaces 4711)" ]
 check "after a restart both have theirs" [ "$(interfaces "$daemon") $(interfaces "$labuser")" = "$his $other" ]
 check "frames after it" on node02 python3 "$crowd" sender "$labuser" "$nic2" "$frames"
 done_with member
 check "all have arrived" grep -qx "arrived $((3 * frames))" "$work/member.out"
 done_with crowd
-check "nobody's sockets stay" until_true 10 status_has "0 +0 +[0-9] +0$"
+check "no socket stays" until_true 10 status_has "0 +0 +[0-9] +0$"
 
 if [ "${GAMMA_TEST_LONG:-0}" != 0 ]; then
 	joins_and_leaves

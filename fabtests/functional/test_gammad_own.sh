@@ -62,7 +62,7 @@ named "by name, across" node02
 named "by name, one host" node01
 named "datagrams by name" node02 -m datagram
 start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P 4712 -n 1 node01
-check "a port without an owner: told so at once" wait_for_line client "no process there owns" 10
+check "a port without an owner: reported at once" wait_for_line client "no process there owns" 10
 stop client
 
 # Ports are one user's; another user's frames do not come in.
@@ -71,7 +71,7 @@ until_true 10 listed node01 4713 || not_ok "daemon's endpoint" "$work/server.out
 check_fails "a port that another user has is taken" "port 4713 is in use" \
 	user_on labuser node01 env FI_LOG_LEVEL=warn timeout 20 "$latency" -p gamma -s -P 4713
 start_as labuser client node02 60 "$latency" -p gamma -P 4713 -n 20 -w 5 node01
-check "another user's endpoint: told so at once" wait_for_line client "another user" 10
+check "another user's endpoint: reported at once" wait_for_line client "another user" 10
 stop client
 stop server
 

@@ -50,7 +50,7 @@ for port in 4711 4712; do
 done
 for port in 4713 4714; do
 	start_as labuser client node02 60 env FI_LOG_LEVEL=warn "$latency" -p gamma -P $port -n 1 node01
-	check "port $port, without an owner: told so at once" \
+	check "port $port, without an owner: reported at once" \
 		wait_for_line client "no process there owns" 10
 	stop client
 done

@@ -133,7 +133,7 @@ test_wheel() {
 	check "the same binary loads, libfabric 2.5" lists "$new" 2.5
 	check "asked as of version 2.5" \
 		on node01 env "LD_LIBRARY_PATH=$new" "$query" -p gamma -V 2.5 -c msg -c tagged -t rdm
-	check "it moves nobody there either" not_moved "$new"
+	check "it moves no process there either" not_moved "$new"
 	check "libfabric.conf names gamma to a query that does not" named_by_file "$new" gamma
 	check_fails "and not if it names another" "^no gamma" named_by_file "$new" tcp
 	check "loads in fi_info, libfabric 2.5" on node01 env "LD_LIBRARY_PATH=$new" fi_info -p gamma

@@ -272,8 +272,8 @@ check "other components beside it: gamma,self,vader,tcp" eval '
 	conforms node01,node02,node03 6 broadcast gather reduce_others'
 check "by its own priority" by_priority
 check "limits that differ" limits_differ
-check "one process without it: nobody waits" without_it_on_one
-check "one process would join later: nobody waits" joins_later_on_one
+check "one process without it: no process waits" without_it_on_one
+check "one process would join later: no process waits" joins_later_on_one
 check "spawned processes" spawned
 check "with a progress thread" with_thread
 check "1 % loss" under_loss

@@ -112,7 +112,7 @@ unknown "a source on another interface" "no one interface has" -d mgt0 -s -n gam
 fi_info_refuses() {
 	[[ $(on node01 fi_info -p gamma -n nobody 2>&1 | tail -n 1) == "fi_getinfo: -$no_data"* ]]
 }
-check "fi_info: a node that nobody knows" fi_info_refuses
+check "fi_info: an unknown node" fi_info_refuses
 
 # ---- what fi_info shows of an interface ----
 

@@ -288,7 +288,7 @@ has_job_line() {
 	lab exec "$1" grep -Eq '^job [0-9]+ of user [0-9]+: gamma: 2 endpoints, [1-9][0-9]* messages out' \
 		/run/lab/jobs.log
 }
-check "a job whose counters nobody asked for" without_stats
+check "a job whose counters were not asked for" without_stats
 check "at its end the epilog writes a line" until_true 30 has_job_line node01
 check "on each node" until_true 30 has_job_line node02
 

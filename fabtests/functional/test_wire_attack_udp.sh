@@ -42,7 +42,7 @@ counts() { # CONDITION
 			length > 0 and all($1)"
 }
 check "the ICMP errors have arrived" counts '.unreachable > 20'
-check "as have frames of nobody" counts '.stray > 20'
+check "as have frames of no peer" counts '.stray > 20'
 survives "UDP, forged off the path: all kinds" forge $((3 * seconds))
 name_victims
 survives "UDP, replayed and damaged on the path" replay $((3 * seconds))

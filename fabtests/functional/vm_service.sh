@@ -170,7 +170,7 @@ goes_on "... and it is there"
 group=/sys/fs/cgroup$(systemctl show -P ControlGroup gammad)
 check "systemctl stop" systemctl stop gammad
 check "... its control group goes" [ ! -e "$group" ]
-check_fails "... users are told" "is gammad running" "${user[@]}" gammactl status
+check_fails "... users get an error that says so" "is gammad running" "${user[@]}" gammactl status
 check "... the job runs on" signal client 0
 check "systemctl start" systemctl start gammad
 goes_on "... and it is there"

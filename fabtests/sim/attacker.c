@@ -118,7 +118,7 @@ static uint32_t wrong_number(struct attacker *attacker, const struct gamma_flow 
 {
 	uint32_t next = flow ? flow->rx.next : 0;
 
-	/* Nor one of the first frames, which nobody could tell from the peer's. */
+	/* Nor one of the first frames, which no receiver could distinguish from the peer's. */
 	return (next + FAR + (uint32_t) (dice(attacker) % (1u << 30))) | GAMMA_WINDOW_MAX / 2;
 }
 

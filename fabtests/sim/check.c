@@ -9,8 +9,8 @@ enum { MANY_FLOWS = 8, SAMPLE = 8, SCAN = 16 };
 
 /* ---- credit ---- */
 
-/* No sender exceeds its credit: it does not use returned credit. Forged credit cannot be told from
- * the peer's. */
+/* No sender exceeds its credit: it does not use returned credit. Forged credit cannot be
+ * distinguished from the peer's. */
 static void check_limit(const struct node *node, const struct gamma_flow *flow)
 {
 	uint32_t reached = flow->rx.highest + flow->credit.returned;

@@ -352,7 +352,7 @@ static void plan_remotes(struct plan *plan, struct sim *sim)
 				length += 2;
 			op = sim_remote_at(sim, kind, from, to, length, when);
 			op->partial = knows_in_part(plan, from, to);
-			/* It would wait for ever behind a message that nobody receives. */
+			/* It would wait forever behind a message without a receive. */
 			op->fence = !plan->unposted && percent(&own, 4);
 			plan->volume += length;
 		}

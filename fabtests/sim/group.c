@@ -345,7 +345,7 @@ static void arrive_everywhere(struct model *model, const struct copy *copy)
 	}
 }
 
-/* Whether it has been in that broadcast for a while, and has not stood still. */
+/* Whether it has been in that broadcast for a while, and has made progress. */
 static bool is_there(const struct model *model, const struct host *host, uint32_t turn)
 {
 	uint64_t since =

@@ -90,7 +90,7 @@ static void reduce(struct tcp *tcp)
 
 static void send_segments(struct tcp *tcp);
 
-/* Its acknowledgement is here, or the news that it was lost. */
+/* Its acknowledgement is here, or the evidence of its loss. */
 static void heard_of(struct sim *sim, void *arg)
 {
 	struct segment *segment = arg;
@@ -112,7 +112,8 @@ static void heard_of(struct sim *sim, void *arg)
 	send_segments(tcp);
 }
 
-/* Those behind a lost one arrive after the queue that was full, and their acknowledgements tell. */
+/* Those behind a lost one arrive after the queue that was full, and their acknowledgements are the
+ * evidence. */
 static void at_port(struct sim *sim, void *arg)
 {
 	struct segment *segment = arg;

@@ -140,7 +140,7 @@ static void usual(struct sim_config *config)
 
 enum { TUNNEL = 1400 };
 
-/* Nothing tells the hosts, and the first large frame is one of the stream. */
+/* The hosts get no notice, and the first large frame is one of the stream. */
 static void below_1500(struct sim *sim)
 {
 	struct passage usual = pass(sim, GAMMA_SAFE_MTU, 0, 0);

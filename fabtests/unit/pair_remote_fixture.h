@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What tests on pair_remote.h begin and end with: two endpoints, each with REGION bytes (an enum of
- * who includes this) that peers may touch, and as many to write there and to read into.
+ * the file that includes this) that peers may touch, and as many to write there and to read into.
  */
 #ifndef GAMMA_TEST_PAIR_REMOTE_FIXTURE_H
 #define GAMMA_TEST_PAIR_REMOTE_FIXTURE_H

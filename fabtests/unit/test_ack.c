@@ -83,7 +83,7 @@ static void riding__on_data_going_back(void **state)
 	assert_int_equal(acks(1), before);
 }
 
-static void early_frame__is_told_at_once(void **state)
+static void early_frame__is_acknowledged_at_once(void **state)
 {
 	uint64_t before;
 
@@ -182,7 +182,7 @@ int main(void)
 		NET_TEST(not_requested__delayed_by_the_timer),
 		NET_TEST(quarter_window__is_acknowledged_early),
 		NET_TEST(riding__on_data_going_back),
-		NET_TEST(early_frame__is_told_at_once),
+		NET_TEST(early_frame__is_acknowledged_at_once),
 		NET_TEST(ping_pong__sends_its_frames_and_no_other),
 		NET_TEST(ping_pong__measures_the_round_trip),
 		NET_TEST(delay__is_not_part_of_the_round_trip),

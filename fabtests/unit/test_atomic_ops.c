@@ -552,7 +552,7 @@ static void apply__the_processors_own_atomics_join_in(void **state)
 	assert_int_equal(target, 2 * ROUNDS);
 }
 
-/* Two processes, to whom the memory is at different addresses. */
+/* Two processes with the memory at different addresses. */
 static void apply__processes_lose_no_addition(void **state)
 {
 	int fd = memfd_create("atomic", MFD_CLOEXEC), status;

@@ -181,7 +181,7 @@ static void completion__unreported_operation_says_nothing(void **state)
 
 /* ---- the end ---- */
 
-static void finalize__tells_before_the_endpoint_is_closed(void **state)
+static void finalize__reports_before_the_endpoint_is_closed(void **state)
 {
 	struct btl_gamma_module *module = btl_fake_open();
 
@@ -206,7 +206,7 @@ int main(void)
 		TEST(poll__dead_peer_stays_to_be_probed),
 		TEST(completion__failed_operation_says_why),
 		TEST(completion__unreported_operation_says_nothing),
-		TEST(finalize__tells_before_the_endpoint_is_closed),
+		TEST(finalize__reports_before_the_endpoint_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,7 +254,7 @@ static void probe__without_room_is_tried_at_the_next_check(void **state)
 	assert_int_equal(btl_fake.errors, 0);
 }
 
-static void keepalive__0_probes_nobody(void **state)
+static void keepalive__0_probes_no_peer(void **state)
 {
 	btl_fake_peer(*state, true, 2);
 	poll_until_check();
@@ -292,7 +292,7 @@ int main(void)
 		TEST(probe__refused_by_the_own_job_is_an_error_the_second_time),
 		TEST(probe__refused_by_another_job_is_no_error),
 		TEST(probe__without_room_is_tried_at_the_next_check),
-		TEST(keepalive__0_probes_nobody),
+		TEST(keepalive__0_probes_no_peer),
 		TEST(leave__says_farewell_to_other_jobs_alone),
 	};
 

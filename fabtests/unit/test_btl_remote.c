@@ -95,7 +95,7 @@ static void put__without_room_is_queued_and_written_later(void **state)
 	assert_int_equal(ended.calls, 1);
 }
 
-static void put__refused_is_unreachable_and_calls_nobody(void **state)
+static void put__refused_is_unreachable_without_a_callback(void **state)
 {
 	(void) state;
 	btl_fake.results[BTL_FAKE_WRITTEN] = -FI_EHOSTUNREACH;
@@ -224,7 +224,7 @@ int main(void)
 		TEST(put__writes_at_the_offset_in_the_region),
 		TEST(get__reads),
 		TEST(put__without_room_is_queued_and_written_later),
-		TEST(put__refused_is_unreachable_and_calls_nobody),
+		TEST(put__refused_is_unreachable_without_a_callback),
 		TEST(put__that_fails_later_calls_back_with_the_error),
 		TEST(atomic_op__is_translated),
 		TEST(atomic_op__of_32_bits_has_that_type),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/nic/budget_page.c. The time is the tests' own; the NIC is nobody's. Other
- * processes are told what to do, one command at a time.
+ * Unit tests of common/nic/budget_page.c. The time is the tests' own; there is no NIC. Other
+ * processes get commands, one at a time.
  */
 #include "unit.h"
 
@@ -188,7 +188,7 @@ static void lost__is_known_to_the_others_for_a_while(void **state)
 	gamma_budget_page_count_bulk(second, 1, now);
 	assert_int_equal(gamma_budget_page_report_loss(second, 0, now), 0);
 	assert_int_equal(gamma_budget_page_report_loss(first, now, now),
-			 0); /* its own is no news */
+			 0); /* its own does not count */
 	assert_int_equal(gamma_budget_page_report_loss(second, 0, now + MS), now);
 	assert_int_equal(gamma_budget_page_report_loss(second, 0, now + 10 * MS), 0);
 	gamma_budget_page_close(second);

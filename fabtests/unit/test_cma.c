@@ -71,7 +71,7 @@ static void pull__what_its_sender_has_taken_back(void **state)
 	assert_false(pull(&source, LEN));
 }
 
-static void pull__by_a_caller_who_knows_asks_no_stamp(void **state)
+static void pull__with_a_checked_stamp_reads_none(void **state)
 {
 	struct iovec iov[] = {{to, LEN}};
 	struct gamma_source source = source_of(from, 1);
@@ -135,7 +135,7 @@ int main(void)
 		PULL_TEST(pull__into_pieces),
 		PULL_TEST(pull__out_of_pieces),
 		PULL_TEST(pull__what_its_sender_has_taken_back),
-		PULL_TEST(pull__by_a_caller_who_knows_asks_no_stamp),
+		PULL_TEST(pull__with_a_checked_stamp_reads_none),
 		PULL_TEST(pull__from_where_there_is_nothing),
 		PULL_TEST(possible__only_where_the_nonce_is),
 	};

@@ -101,7 +101,7 @@ static void writes__of_several_pieces_have_their_own_frames(void **state)
 	assert_int_equal(net_stats(net, 0)->batched, 2);
 }
 
-static void writes__tell_their_data(void **state)
+static void writes__deliver_their_data(void **state)
 {
 	const struct gamma_rma remote = {
 		.op = GAMMA_OP_WRITE,
@@ -304,7 +304,7 @@ int main(void)
 		NET_TEST(writes__are_complete_when_they_are_there),
 		NET_TEST(writes__to_the_same_place_in_their_order),
 		NET_TEST(writes__of_several_pieces_have_their_own_frames),
-		NET_TEST(writes__tell_their_data),
+		NET_TEST(writes__deliver_their_data),
 		NET_TEST(reads__share_frames_both_ways),
 		NET_TEST(reads__of_much_ask_together),
 		NET_TEST(atomics__once_each_whatever_is_lost),

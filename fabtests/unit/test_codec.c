@@ -346,7 +346,7 @@ static void port__tags(void **state)
 	assert_false(gamma_envelope_port_is_valid(&envelope));
 }
 
-/* Each op that shares frames, with and without what may be told: what is built comes back, and no
+/* Each op that shares frames, with and without each extension: what is built comes back, and no
  * shorter one is read. */
 static void items__come_back(void **state)
 {

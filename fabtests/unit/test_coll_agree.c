@@ -17,7 +17,7 @@ static void call_times(void *state, int times)
 		assert_int_equal(call(state), OMPI_SUCCESS);
 }
 
-/* Whatever happened, later calls go to the component before. */
+/* In any case later calls go to the component before. */
 static void assert_declined(void *state, unsigned int agreements)
 {
 	unsigned int previous;
@@ -71,13 +71,13 @@ static void next_call__agrees_and_is_gammas(void **state)
 	assert_int_equal(coll_fake.ops, 3);
 }
 
-static void process_without_the_component__nobody_is_asked(void **state)
+static void process_without_the_component__no_process_is_asked(void **state)
 {
 	coll_fake.without[3] = true;
 	assert_declined(*state, 0);
 }
 
-static void endpoint_without_collectives__nobody_is_asked(void **state)
+static void endpoint_without_collectives__no_process_is_asked(void **state)
 {
 	coll_fake.cannot[0] = true;
 	assert_declined(*state, 0);
@@ -180,7 +180,7 @@ static void disable_module(void **state)
 	module->super.coll_module_disable(&module->super, &coll_fake_comm);
 }
 
-static void freed__closes_after_a_barrier_that_nobody_waits_for(void **state)
+static void freed__closes_after_a_barrier_without_waiters(void **state)
 {
 	coll_fake_join(*state);
 	coll_fake.op_stays = true;
@@ -216,7 +216,7 @@ static void endpoint_closed__closes_groups_in_use_and_others(void **state)
 	disable_module(state);
 }
 
-static void endpoint_closed__ends_a_barrier_that_nobody_waits_for(void **state)
+static void endpoint_closed__ends_a_barrier_without_waiters(void **state)
 {
 	coll_fake_join(*state);
 	coll_fake.op_stays = true;
@@ -234,8 +234,8 @@ int main(void)
 		TEST(first_calls__are_the_previous_components),
 		TEST(previous_component__is_in_the_table_and_may_leave_it),
 		TEST(next_call__agrees_and_is_gammas),
-		TEST(process_without_the_component__nobody_is_asked),
-		TEST(endpoint_without_collectives__nobody_is_asked),
+		TEST(process_without_the_component__no_process_is_asked),
+		TEST(endpoint_without_collectives__no_process_is_asked),
 		TEST(process_that_cannot_be_reached__is_agreed),
 		TEST(too_few_hosts__are_agreed),
 		TEST(as_many_hosts_as_needed__join),
@@ -248,11 +248,11 @@ int main(void)
 		TEST(failed_operation__ends_the_group),
 		TEST(after_a_failure__all_calls_fail),
 		TEST(refused_operation__ends_the_group),
-		TEST(freed__closes_after_a_barrier_that_nobody_waits_for),
+		TEST(freed__closes_after_a_barrier_without_waiters),
 		TEST(freed__without_having_joined_closes_nothing),
 		TEST(freed__after_a_failure_closes_at_once),
 		TEST(endpoint_closed__closes_groups_in_use_and_others),
-		TEST(endpoint_closed__ends_a_barrier_that_nobody_waits_for),
+		TEST(endpoint_closed__ends_a_barrier_without_waiters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,7 +287,7 @@ static void bulk__loss_lowers_the_bound_and_quiet_raises_it(void **state)
 	assert_int_equal(net_stats(net, 1)->requests_out + net_stats(net, 2)->requests_out, 0);
 }
 
-static void bulk__an_overtaken_frame_tells_old_news(void **state)
+static void bulk__an_overtaken_frame_changes_nothing(void **state)
 {
 	(void) state;
 	bulk_streams(1, 5000);
@@ -411,7 +411,7 @@ int main(void)
 		NET_TEST(crowd__with_dead_holders),
 		NET_TEST(bulk__is_known_by_what_frames_say),
 		NET_TEST(bulk__loss_lowers_the_bound_and_quiet_raises_it),
-		NET_TEST(bulk__an_overtaken_frame_tells_old_news),
+		NET_TEST(bulk__an_overtaken_frame_changes_nothing),
 		NET_TEST(bulk__one_alone_is_bounded_too),
 		NET_TEST(bulk__dead_holders_do_not_stop_the_others),
 		NET_TEST(bulk__loss_elsewhere_on_the_nic_lowers_it_too),

@@ -34,7 +34,7 @@ static void forge_returned(uint32_t returned)
 	net_run(net, US / 2);
 }
 
-static void forged__limit_that_nobody_grants(void **state)
+static void forged__limit_beyond_any_grant(void **state)
 {
 	struct gamma_flow *flow = net_flow(net, 0, 1);
 	uint32_t limit;
@@ -169,7 +169,7 @@ static void forged__answer_to_reclaim_and_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NET_TEST(forged__limit_that_nobody_grants),
+		NET_TEST(forged__limit_beyond_any_grant),
 		NET_TEST(forged__limit_and_reclaim),
 		NET_TEST(forged__request_whose_grant_is_lost),
 		NET_TEST(forged__request_before_the_first_frame),

@@ -105,7 +105,7 @@ static struct gamma_flow *slow_holder(struct gamma_flow *asker)
 	return holder;
 }
 
-static void reclaim__not_from_who_has_more_to_send(void **state)
+static void reclaim__not_from_a_sender_with_a_backlog(void **state)
 {
 	struct gamma_flow *asker, *holder;
 
@@ -148,7 +148,7 @@ static void reclaim__from_the_idle_for_a_stream_with_little(void **state)
 	assert_true(idle->credit.reclaiming);
 }
 
-static void reclaim__from_anybody_if_nothing_comes(void **state)
+static void reclaim__from_any_flow_if_nothing_comes(void **state)
 {
 	struct gamma_flow *asker, *holder;
 
@@ -163,7 +163,7 @@ static void reclaim__from_anybody_if_nothing_comes(void **state)
 }
 
 /* A peer got credit because it asked, and may have stopped or died since. */
-static void reclaim__from_who_asked_and_has_sent_nothing_since(void **state)
+static void reclaim__from_a_flow_that_asked_and_has_sent_nothing_since(void **state)
 {
 	struct gamma_flow *asker, *holder;
 	uint32_t rest;
@@ -306,10 +306,10 @@ int main(void)
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
 		NET_TEST(reclaim__believed_of_a_flow_without_credit),
-		NET_TEST(reclaim__not_from_who_has_more_to_send),
+		NET_TEST(reclaim__not_from_a_sender_with_a_backlog),
 		NET_TEST(reclaim__from_the_idle_for_a_stream_with_little),
-		NET_TEST(reclaim__from_anybody_if_nothing_comes),
-		NET_TEST(reclaim__from_who_asked_and_has_sent_nothing_since),
+		NET_TEST(reclaim__from_any_flow_if_nothing_comes),
+		NET_TEST(reclaim__from_a_flow_that_asked_and_has_sent_nothing_since),
 		NET_TEST(reclaim__lost_answer_is_repeated),
 		NET_TEST(reclaim__after_a_long_pause_is_no_sign_of_death),
 		NET_TEST(dead__holders_that_owe_nothing),

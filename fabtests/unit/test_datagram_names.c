@@ -96,7 +96,7 @@ static void names__of_endpoints_of_gammad_are_asked_for(void **state)
 	expect(4, 4);
 }
 
-static void names__that_nobody_answers_are_asked_for_some_times(void **state)
+static void names__without_answer_are_asked_for_some_times(void **state)
 {
 	(void) state;
 	name_far(true);
@@ -112,7 +112,7 @@ static void names__that_nobody_answers_are_asked_for_some_times(void **state)
 	assert_int_equal(side_stats(A)->lookups_out, TRIES);
 }
 
-static void names__of_ports_that_nobody_has_keep_nothing(void **state)
+static void names__of_ports_without_owner_keep_nothing(void **state)
 {
 	(void) state;
 	name_far(true);
@@ -138,8 +138,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DGRAM_TEST(names__of_endpoints_without_gammad_are_their_addresses),
 		DGRAM_TEST(names__of_endpoints_of_gammad_are_asked_for),
-		DGRAM_TEST(names__that_nobody_answers_are_asked_for_some_times),
-		DGRAM_TEST(names__of_ports_that_nobody_has_keep_nothing),
+		DGRAM_TEST(names__without_answer_are_asked_for_some_times),
+		DGRAM_TEST(names__of_ports_without_owner_keep_nothing),
 		DGRAM_TEST(names__keep_a_bounded_number_of_datagrams),
 	};
 

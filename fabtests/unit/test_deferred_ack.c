@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of gamma_flow_receive_message and gamma_flow_process_deferred, common/flow/flow.c: a
- * short message is handed on first, and what its frame told besides is taken in later. */
+ * short message is delivered first, and its frame's acknowledgement and credit are processed later.
+ */
 #include "pair.h"
 
 #include <errno.h>

@@ -622,7 +622,7 @@ static void datagrams__with_a_peer_on_the_host_yield_sooner(void **state)
 	assert_true(empty_polls_of(A) * 2 < far);
 }
 
-/* They are lost, as on the network: a sender that got -EAGAIN would try again for ever. It makes no
+/* They are lost, as on the network: a sender that got -EAGAIN would try again forever. It makes no
  * difference whether the peer had received something before. */
 static void datagrams__to_an_shm_peer_that_has_ended(void **state)
 {

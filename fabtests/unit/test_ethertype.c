@@ -14,7 +14,7 @@ static void owner__of_known_protocols(void **state)
 }
 
 /* Those that IEEE 802 set aside for experiments and for anybody. */
-static void owner__of_free_ones_is_nobody(void **state)
+static void owner__of_free_ones_is_none(void **state)
 {
 	(void) state;
 	assert_null(gamma_ethertype_owner(GAMMA_ETHERTYPE));
@@ -26,7 +26,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(owner__of_known_protocols),
-		TEST(owner__of_free_ones_is_nobody),
+		TEST(owner__of_free_ones_is_none),
 	};
 
 	return cmocka_run_group_tests_name("ethertype", tests, NULL, NULL);

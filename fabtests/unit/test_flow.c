@@ -65,7 +65,7 @@ static void lookup__lost_is_repeated(void **state)
 	assert_in_range(took, 6 * MS, 7 * MS); /* after 2 and 4 ms */
 }
 
-static void lookup__nobody_answers(void **state)
+static void lookup__without_answer(void **state)
 {
 	struct gamma_flow *flow;
 	struct outgoing *out = send_partial(&flow);
@@ -109,7 +109,7 @@ static void lookup__no_such_port_yet(void **state)
 	assert_int_equal(net->nodes[0].failures, 0);
 }
 
-static void lookup__answer_of_an_owner_who_is_another_user(void **state)
+static void lookup__answer_of_another_users_endpoint(void **state)
 {
 	struct gamma_flow *flow;
 	struct outgoing *out = send_partial(&flow);
@@ -234,7 +234,7 @@ static void silent__another_user(void **state)
 	assert_int_equal(net_stats(net, 0)->lookups_out, 1);
 }
 
-static void silent__its_port_is_nobodys_or_anothers(void **state)
+static void silent__its_port_has_no_owner_or_another(void **state)
 {
 	struct gamma_addr addr = net->nodes[1].ep.local.addr;
 	struct outgoing *out;
@@ -468,12 +468,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		NET_TEST(lookup__then_data),
 		NET_TEST(lookup__lost_is_repeated),
-		NET_TEST(lookup__nobody_answers),
+		NET_TEST(lookup__without_answer),
 		NET_TEST(lookup__no_such_port_or_another_tenant),
 		NET_TEST(lookup__no_such_port_yet),
-		NET_TEST(lookup__answer_of_an_owner_who_is_another_user),
+		NET_TEST(lookup__answer_of_another_users_endpoint),
 		NET_TEST(silent__another_user),
-		NET_TEST(silent__its_port_is_nobodys_or_anothers),
+		NET_TEST(silent__its_port_has_no_owner_or_another),
 		NET_TEST(silent__is_waited_for_while_it_is_there),
 		NET_TEST(silent__not_asked_after_an_answer),
 		NET_TEST(lookup__impossible_answers_are_malformed),

@@ -144,7 +144,7 @@ static void reset__few_in_one_progress_call(void **state)
 }
 
 /* Given up here, alive there: it learns so at its next frame. */
-static void reset__tells_a_peer_that_was_given_up(void **state)
+static void reset__informs_a_peer_that_was_declared_dead(void **state)
 {
 	struct outgoing *out;
 
@@ -190,7 +190,7 @@ static void bye__lost_is_repeated(void **state)
 	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_BYE));
 }
 
-/* It may wait for this endpoint alone, and nobody would tell it later. */
+/* It may wait for this endpoint alone, and no other host would report the end later. */
 static void bye__waits_for_an_answer_a_few_times(void **state)
 {
 	struct gamma_flow *flow;
@@ -299,7 +299,7 @@ static void bye__ends_what_is_outstanding(void **state)
 }
 
 /* Nobody was waiting for anything: who wants something later learns it then. */
-static void bye__in_silence_is_told_to_the_next_who_posts(void **state)
+static void bye__in_silence_is_reported_at_the_next_post(void **state)
 {
 	struct gamma_flow *flow;
 
@@ -403,7 +403,7 @@ static void bye__of_a_peer_that_has_gone_is_believed_in_the_end(void **state)
 }
 
 /* An endpoint that closes says so to one that asks, also if all its BYEs were lost. */
-static void bye__lost_is_said_to_one_who_asks(void **state)
+static void bye__lost_is_repeated_to_a_peer_that_asks(void **state)
 {
 	struct gamma_flow *flow = exchange_and_ask();
 
@@ -450,10 +450,11 @@ static void closed__flow_answers_by_reset(void **state)
 	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
 	net_run(net, MS);
 	assert_int_equal(out->error, -ECONNRESET);
-	assert_int_equal(net_stats(net, 1)->resets_out, 1); /* that to the PROBE is no news */
+	assert_int_equal(net_stats(net, 1)->resets_out,
+			 1); /* the one to the PROBE does not count */
 }
 
-static void bye__to_one_who_does_not_know_us(void **state)
+static void bye__to_a_peer_without_a_flow(void **state)
 {
 	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_BYE, GAMMA_ASK);
 
@@ -503,7 +504,7 @@ int main(void)
 		NET_TEST(reset__must_match_what_is_outstanding),
 		NET_TEST(reset__forged_is_refuted),
 		NET_TEST(reset__few_in_one_progress_call),
-		NET_TEST(reset__tells_a_peer_that_was_given_up),
+		NET_TEST(reset__informs_a_peer_that_was_declared_dead),
 		NET_TEST(bye__is_answered_and_forgotten),
 		NET_TEST(bye__lost_is_repeated),
 		NET_TEST(reset__after_the_own_bye_is_an_answer),
@@ -513,14 +514,14 @@ int main(void)
 		NET_TEST(bye__answered_is_not_waited_for),
 		TEST(drain_time__leaves_time_for_byes),
 		NET_TEST(bye__ends_what_is_outstanding),
-		NET_TEST(bye__in_silence_is_told_to_the_next_who_posts),
+		NET_TEST(bye__in_silence_is_reported_at_the_next_post),
 		NET_TEST(bye__forged_is_refuted),
 		NET_TEST(bye__forged_is_refuted_by_lookup),
 		NET_TEST(bye__answer_that_was_not_asked_for),
 		NET_TEST(bye__of_a_peer_that_has_gone_is_believed_in_the_end),
-		NET_TEST(bye__lost_is_said_to_one_who_asks),
+		NET_TEST(bye__lost_is_repeated_to_a_peer_that_asks),
 		NET_TEST(closed__flow_answers_by_reset),
-		NET_TEST(bye__to_one_who_does_not_know_us),
+		NET_TEST(bye__to_a_peer_without_a_flow),
 		NET_TEST(bye__both_at_once),
 		NET_TEST(unfinished__until_acknowledged_and_settled),
 	};

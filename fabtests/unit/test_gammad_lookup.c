@@ -118,7 +118,7 @@ static void nic__gives_another_user_no_address(void **state)
 	assert_int_equal(fields.src_epoch, GAMMA_EPOCH_ANY);
 }
 
-static void nic__answers_that_nobody_has_the_port(void **state)
+static void nic__answers_that_the_port_has_no_owner(void **state)
 {
 	gammad_fake_open(GAMMAD_FAKE_USER, 8);
 	ask_nic(*state, 9, GAMMAD_FAKE_USER, 0);
@@ -527,7 +527,7 @@ static void slot__answers_for_an_endpoint_that_is_gone(void **state)
 	assert_int_equal(answer_op(), GAMMA_LOOKUP_NO_PORT);
 }
 
-static void slot__of_nobody_is_ignored(void **state)
+static void slot__without_owner_is_ignored(void **state)
 {
 	gammad_lookup_open_slots(*state);
 	ask_slot(*state, requester, 8);
@@ -618,7 +618,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nic__gives_the_owner_the_endpoints_address),
 		TEST(nic__gives_another_user_no_address),
-		TEST(nic__answers_that_nobody_has_the_port),
+		TEST(nic__answers_that_the_port_has_no_owner),
 		TEST(nic__leaves_the_ports_of_programs_of_the_host_to_them),
 		TEST(nic__asked_for_any_port_names_every_endpoint),
 		TEST(nic__asked_for_any_port_without_endpoints_answers_for_the_host),
@@ -642,7 +642,7 @@ int main(void)
 		TEST(via__passes_only_so_many_a_second_on),
 		TEST(slot__answers_for_its_endpoint),
 		TEST(slot__answers_for_an_endpoint_that_is_gone),
-		TEST(slot__of_nobody_is_ignored),
+		TEST(slot__without_owner_is_ignored),
 		TEST(slot__in_a_flood_gives_way_to_others),
 		TEST(port__answers_a_program_of_the_same_user),
 		TEST(port__ignores_a_program_that_lies_about_its_user),

@@ -387,7 +387,7 @@ static void sweep__frees_the_slot_of_a_closed_endpoint(void **state)
 	assert_nothing_left(gammad);
 }
 
-static void sweep__without_the_kernels_list_takes_nobody_for_gone(void **state)
+static void sweep__without_the_kernels_list_takes_no_client_for_gone(void **state)
 {
 	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 1);
 
@@ -534,7 +534,7 @@ int main(void)
 		TEST(open__that_cannot_be_bound_leaves_nothing),
 		TEST(open__that_cannot_be_marked_may_not_send),
 		TEST(sweep__frees_the_slot_of_a_closed_endpoint),
-		TEST(sweep__without_the_kernels_list_takes_nobody_for_gone),
+		TEST(sweep__without_the_kernels_list_takes_no_client_for_gone),
 		TEST(sweep__is_needed_once_a_client_has_hung_up),
 		TEST(revoke__stops_all_endpoints_of_that_user_alone),
 		TEST(revoke__is_reported_again_if_the_endpoints_queue_is_full),

@@ -72,7 +72,7 @@ static int packet_socket_as(uid_t uid, const char *nic, uint16_t protocol)
 	return fd;
 }
 
-static void owned__nobody(void **state)
+static void owned__by_no_process(void **state)
 {
 	(void) state;
 	netns_needed();
@@ -193,7 +193,7 @@ static void has_socket__user_nic_and_protocol(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(owned__nobody),
+		TEST(owned__by_no_process),
 		TEST(owned__name_of_root_counts),
 		TEST(owned__name_of_a_user_alone_does_not_count),
 		TEST(owned__name_that_talks_to_one_only_does_not_count),

@@ -608,7 +608,7 @@ static void sample__quicker_than_any_is_not_believed(void **state)
 	assert_int_equal(flow->tx.lost, 0);
 }
 
-/* Where links do not tell when frames arrived, an answer that was taken late tells nothing. */
+/* Where links do not report when frames arrived, an answer that was taken late is no evidence. */
 static void sample__none_after_being_stopped(void **state)
 {
 	struct gamma_flow *flow = net_flow(net, 0, 1);

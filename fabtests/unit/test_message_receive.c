@@ -83,7 +83,7 @@ static void truncated__unexpected(void **state)
 	assert_int_equal(net->nodes[1].envelope.length, 100000);
 }
 
-static void larger_receive__tells_the_length(void **state)
+static void larger_receive__reports_the_length(void **state)
 {
 	(void) state;
 	for (unsigned i = 0; i < gamma_array_size(kinds); i++) {
@@ -377,7 +377,7 @@ int main(void)
 		NET_TEST(unexpected__posted_while_fragments_arrive),
 		NET_TEST(truncated__each_kind),
 		NET_TEST(truncated__unexpected),
-		NET_TEST(larger_receive__tells_the_length),
+		NET_TEST(larger_receive__reports_the_length),
 		NET_TEST(discard__each_kind),
 		NET_TEST(discard__while_fragments_arrive),
 		NET_TEST(several_pieces__of_memory),

@@ -316,7 +316,7 @@ static void slots__begin_with_a_pair_of_cache_lines(void **state)
 	}
 }
 
-/* A frame that the kernel is writing, of which it has told the length: not to be taken yet. */
+/* A frame that the kernel is still writing, with its length already set: not to be taken yet. */
 static void quiet__until_the_frame_is_whole(void **state)
 {
 	uint32_t slot[64] = {0};
@@ -449,7 +449,7 @@ static void send__mtu_lowered_says_to_what(void **state)
 	assert_int_equal(out->mtu, 4000);
 	assert_int_equal(refusal(4001, 0), -EAGAIN); /* that has been said */
 	assert_int_equal(netns_ip("link set dev g0 mtu 3000"), 0);
-	/* A burst of which the first frame leaves: why the second did not, the next call tells. */
+	/* A burst of which the first frame leaves: the next call reports why the second did not. */
 	assert_int_equal(refusal(4000, 1), -EAGAIN);
 	assert_int_equal(refusal(4000, 0), -EMSGSIZE);
 	assert_int_equal(out->mtu, 3000);

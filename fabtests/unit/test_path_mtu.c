@@ -74,7 +74,7 @@ static void jumbo__peer_has_an_ordinary_one(void **state)
 	done(net);
 }
 
-/* The address said nothing: the peer's first frames tell. */
+/* The address has no MTU: the peer's first frames have it. */
 static void jumbo__learned_from_frames(void **state)
 {
 	struct net *net = with(9000, 0);
@@ -261,7 +261,7 @@ static void asking__after_the_own_nic_was_lowered(void **state)
 	done(net);
 }
 
-/* Nothing passes at all: that is no evidence, and no reason to go on asking for ever. */
+/* Nothing passes at all: that is no evidence, and no reason to go on asking. */
 static void silence__asks_again_when_the_peer_is_heard(void **state)
 {
 	struct net *net = with(9000, 0);

@@ -220,7 +220,7 @@ static void lowered__below_1500(void **state)
 	done(net);
 }
 
-/* A datagram that is now too long fails with -EMSGSIZE, not with -EAGAIN for ever. */
+/* A datagram that is now too long fails with -EMSGSIZE, and not always with -EAGAIN. */
 static void lowered__datagrams(void **state)
 {
 	static uint8_t bytes[9000];

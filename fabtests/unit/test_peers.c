@@ -18,7 +18,7 @@ static void wait_until_forgotten(void)
 	net_run(net, 3 * SEC);
 }
 
-static void looked_up_in_vain__is_forgotten(void **state)
+static void looked_up_without_answer__is_forgotten(void **state)
 {
 	(void) state;
 	net->nodes[1].unplugged = true;
@@ -286,7 +286,7 @@ static void dead_peers__so_many_and_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NET_TEST(looked_up_in_vain__is_forgotten),
+		NET_TEST(looked_up_without_answer__is_forgotten),
 		NET_TEST(ended__is_forgotten),
 		NET_TEST(given_up__its_frames_open_no_flow),
 		NET_TEST(given_up__nothing_is_begun_to_it),

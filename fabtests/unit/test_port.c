@@ -97,7 +97,7 @@ static void claim__free_after_a_kill(void **state)
 	close(ready[1]);
 }
 
-/* Of the name, whoever may use the NIC; gammad looks at that as well. */
+/* The owner of the name, with or without access to the NIC; gammad checks that as well. */
 static void owner__is_the_user_who_has_the_name(void **state)
 {
 	uint16_t port = 4713;

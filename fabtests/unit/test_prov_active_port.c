@@ -558,11 +558,11 @@ static void close__frees_what_is_kept(void **state)
 	struct fake_ep *fep = *state;
 
 	set(fep, 1, keep);
-	arrive(fep->flow, 1, 0, "stays"); /* the address sanitizer tells */
+	arrive(fep->flow, 1, 0, "stays"); /* the address sanitizer checks */
 	assert_int_equal(ops->poll(fep->ep, 10), 1);
 }
 
-static void query__tells_what_ports_take(void **state)
+static void query__returns_what_ports_take(void **state)
 {
 	struct fake_ep *fep = *state;
 	const size_t mtu = fep->engine->messages.local.limits.mtu;
@@ -650,7 +650,7 @@ int main(void)
 		PORT_TEST(poll_set__names_the_queue_whose_reader_runs_handlers),
 		PORT_TEST(wait__until_a_handler_has_run),
 		PORT_TEST(close__frees_what_is_kept),
-		PORT_TEST(query__tells_what_ports_take),
+		PORT_TEST(query__returns_what_ports_take),
 		DATAGRAM_TEST(query__of_best_effort_is_a_frame),
 		PORT_TEST(bad_input),
 	};

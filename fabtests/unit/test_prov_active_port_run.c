@@ -257,7 +257,7 @@ static void *wait_for_any(void *arg)
 }
 
 /* A thread that sleeps since before the port had a handler. */
-static void set__wakes_who_waits(void **state)
+static void set__wakes_waiting_threads(void **state)
 {
 	struct fake_ep *fep = *state;
 	struct gamma_active_ports *ports = &gamma_ep_handle_of(fep->ep)->ep->ports;
@@ -305,7 +305,7 @@ int main(void)
 		PORT_TEST(unset__by_the_handler_of_the_message_before),
 		DATAGRAM_TEST(unset__datagrams_behind_wait),
 		PORT_TEST(unset__while_a_message_is_fetched),
-		PORT_TEST(set__wakes_who_waits),
+		PORT_TEST(set__wakes_waiting_threads),
 		PORT_TEST(lent__flow_gone_while_it_waits_for_its_turn),
 	};
 

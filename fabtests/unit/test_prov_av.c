@@ -300,7 +300,7 @@ static void ipv6__refuses_what_is_no_host(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
-/* Two addresses that frames cannot tell apart. */
+/* Two addresses that look the same in frames. */
 static void ipv6__refuses_the_second_of_doubles(void **state)
 {
 	uint8_t one[GAMMA_IPV6_LEN] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}, other[GAMMA_IPV6_LEN];

@@ -134,7 +134,7 @@ static void wait__an_error_ends_it_for_all(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-static void trywait__tells_of_a_change_once(void **state)
+static void trywait__reports_a_change_once(void **state)
 {
 	struct fake *fake = *state;
 	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_FD);
@@ -153,7 +153,7 @@ static void trywait__tells_of_a_change_once(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-static void poll_set__tells_of_a_change(void **state)
+static void poll_set__reports_a_change(void **state)
 {
 	struct fake *fake = *state;
 	struct fid_cntr *cntr = open_cntr(fake, FI_WAIT_NONE);
@@ -291,8 +291,9 @@ static void region__holds_its_counter(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-/* Only if the domain's event queue is to be told: then there is an event for each that succeeds. */
-static void region__tells_the_event_queue(void **state)
+/* Only if the domain's event queue is to be informed: then there is an event for each that
+ * succeeds. */
+static void region__informs_the_event_queue(void **state)
 {
 	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
 	struct fi_eq_attr attr = {0};
@@ -330,15 +331,15 @@ int main(void)
 		TEST(wait__ends_at_an_error_once),
 		TEST(wait__woken_by_another_thread),
 		TEST(wait__an_error_ends_it_for_all),
-		TEST(trywait__tells_of_a_change_once),
-		TEST(poll_set__tells_of_a_change),
+		TEST(trywait__reports_a_change_once),
+		TEST(poll_set__reports_a_change),
 		TEST(region__keys),
 		TEST(region__raw_keys),
 		TEST(region__interface_is_ignored),
 		TEST(region__provider_keys_and_addresses),
 		TEST(region__refuses_what_it_cannot_do),
 		TEST(region__holds_its_counter),
-		TEST(region__tells_the_event_queue),
+		TEST(region__informs_the_event_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -492,7 +492,8 @@ static void trywait__promises_a_wakeup(void **state)
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
-/* What fi_trywait has promised stays readable for whoever blocks on it, and wakes nobody else. */
+/* After fi_trywait the descriptor stays readable for the thread that blocks on it, and wakes no
+ * other. */
 static void trywait__lets_sread_sleep(void **state)
 {
 	struct fake *fake = *state;
@@ -610,7 +611,7 @@ static void automatic__moves_the_domain_alone(void **state)
 }
 
 /* No descriptor is left for its thread: a program that polls does without. */
-static void automatic__not_needed_by_who_polls(void **state)
+static void automatic__not_needed_by_a_polling_thread(void **state)
 {
 	struct rlimit before, low;
 	struct fake *fake;
@@ -670,7 +671,7 @@ int main(void)
 		TEST(wait_set__sees_its_queues),
 		TEST(poll_set__gives_contexts),
 		cmocka_unit_test(automatic__moves_the_domain_alone),
-		cmocka_unit_test(automatic__not_needed_by_who_polls),
+		cmocka_unit_test(automatic__not_needed_by_a_polling_thread),
 		TEST(open__refuses_what_it_cannot_do),
 	};
 

@@ -425,7 +425,7 @@ static void settings__good_and_bad(void **state)
 	}
 }
 
-/* Whatever the value, its line has the cause and the cure. */
+/* For each value the line has the cause and the cure. */
 static void settings__long_and_unprintable_values(void **state)
 {
 	char error[256], value[1000];

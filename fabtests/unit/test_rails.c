@@ -547,7 +547,7 @@ static void mtu__of_the_own_second_nic_is_raised_again(void **state)
 }
 
 /* A flow that has begun meanwhile: the peer has got a list without that NIC. */
-static void mtu__raised_is_told_to_who_has_not_known_the_nic(void **state)
+static void mtu__raised_is_advertised_to_a_peer_that_did_not_know_the_nic(void **state)
 {
 	struct gamma_local *local;
 
@@ -652,7 +652,7 @@ int main(void)
 		RAILS_TEST(mtu__late_answer_does_not_undo_that_it_is_lowered),
 		RAILS_TEST(mtu__late_answer_of_a_rail_that_is_none_any_more),
 		RAILS_TEST(mtu__of_the_own_second_nic_is_raised_again),
-		RAILS_TEST(mtu__raised_is_told_to_who_has_not_known_the_nic),
+		RAILS_TEST(mtu__raised_is_advertised_to_a_peer_that_did_not_know_the_nic),
 		RAILS_TEST(mtu__larger_is_found_in_the_midst_of_a_stream),
 		RAILS_TEST(mtu__large_is_asked_for_twice_before_small),
 		RAILS_TEST(alias__ends_with_its_flow),

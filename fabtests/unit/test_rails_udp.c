@@ -70,7 +70,7 @@ static void udp__short_messages_stay_raw(void **state)
 	assert_int_equal(net->nodes[0].left[1], udp);
 }
 
-/* Its first frame tells a peer that looks for trains seldom to look for the others. */
+/* Its first frame makes a peer that seldom polls for trains poll for the others. */
 static void udp__an_eager_message_goes_on_there(void **state)
 {
 	unsigned raw = net->nodes[0].left[0], udp = net->nodes[0].left[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/flow/receive_window.c: each frame once, early ones kept, gaps told. */
+/* Unit tests of common/flow/receive_window.c: each frame once, early ones kept, gaps reported. */
 #include "pair_fixture.h"
 
 static struct gamma_flow *flow; /* of node 1, from node 0 */
@@ -127,8 +127,8 @@ static void window__backwards(void **state)
 	assert_int_equal(stats()->out_of_order, GAMMA_WINDOW_MAX - 1);
 }
 
-/* More than the ring has slots was never granted: whoever sends so much early finds no room, and
- * the frame in order is taken all the same. */
+/* More than the ring has slots was never granted: a peer that sends so much early
+ * finds no room, and the frame in order is taken all the same. */
 static void window__early_frames_of_all_flows_are_bounded(void **state)
 {
 	struct gamma_local *local = &net->nodes[1].ep.local;
@@ -176,7 +176,7 @@ static void sack__bits_begin_at_the_gap(void **state)
 	assert_true(fields.sack[0] == 2 && fields.sack[1] == (1ull | 1ull << 63));
 }
 
-static void sack__on_data_tells_all_or_nothing(void **state)
+static void sack__on_data_reports_all_or_nothing(void **state)
 {
 	struct gamma_fields fields = {.extensions = 0};
 
@@ -191,7 +191,7 @@ static void sack__on_data_tells_all_or_nothing(void **state)
 	assert_true(flow->ack.now);
 }
 
-static void sack__alone_tells_of_the_whole_window(void **state)
+static void sack__alone_reports_the_whole_window(void **state)
 {
 	struct gamma_fields fields = {.extensions = 0};
 
@@ -273,9 +273,9 @@ int main(void)
 		FLOW_TEST(window__backwards),
 		FLOW_TEST(window__early_frames_of_all_flows_are_bounded),
 		FLOW_TEST(sack__bits_begin_at_the_gap),
-		FLOW_TEST(sack__on_data_tells_all_or_nothing),
+		FLOW_TEST(sack__on_data_reports_all_or_nothing),
 		TEST(sack__gap_of_more_than_the_bits),
-		FLOW_TEST(sack__alone_tells_of_the_whole_window),
+		FLOW_TEST(sack__alone_reports_the_whole_window),
 		TEST(early__fragments_are_placed_at_once),
 		FLOW_TEST(forget__frees_what_is_held),
 	};

@@ -169,7 +169,7 @@ static void reserved__is_not_seen_before_it_is_published(void **state)
 	assert_false(gamma_ring_has_record(&reader));
 }
 
-static void sleeping__is_told_once(void **state)
+static void sleeping__is_woken_once(void **state)
 {
 	bool wake;
 
@@ -212,7 +212,7 @@ static void join__refuses_what_is_not_a_ring(void **state)
 	assert_true(gamma_ring_join(&other, memory, BYTES, MAX));
 }
 
-/* Whatever stands where a length should: a frame within the data, or an end of it. */
+/* Any value in place of a length: a frame within the data, or an end of it. */
 static void reader__survives_random_memory(void **state)
 {
 	uint8_t *data = (uint8_t *) memory + GAMMA_SEGMENT_HEADER;
@@ -248,10 +248,10 @@ static void writer__stops_when_the_reader_is_where_it_cannot_be(void **state)
 	segment->taken = writer.position + 64;
 	assert_false(put(0, &wake));
 	assert_true(writer.damaged);
-	assert_true(gamma_ring_has_room(&writer)); /* so that the next try tells */
+	assert_true(gamma_ring_has_room(&writer)); /* so that the next try shows it */
 }
 
-static void withdrawn__is_told_and_stays(void **state)
+static void withdrawn__is_reported_and_stays(void **state)
 {
 	(void) state;
 	assert_true(gamma_ring_join(&reader, memory, BYTES, MAX));
@@ -401,11 +401,11 @@ int main(void)
 		RING_TEST(long_behind_short__has_room_but_for_once_in_a_while),
 		RING_TEST(largest__fits_an_empty_ring_wherever_it_stands),
 		RING_TEST(reserved__is_not_seen_before_it_is_published),
-		RING_TEST(sleeping__is_told_once),
+		RING_TEST(sleeping__is_woken_once),
 		RING_TEST(join__refuses_what_is_not_a_ring),
 		RING_TEST(reader__survives_random_memory),
 		RING_TEST(writer__stops_when_the_reader_is_where_it_cannot_be),
-		RING_TEST(withdrawn__is_told_and_stays),
+		RING_TEST(withdrawn__is_reported_and_stays),
 		RING_TEST(threads__every_frame_once_and_whole),
 		RING_TEST(processes__no_wake_up_is_lost),
 		RING_TEST(killed__writer_leaves_whole_frames_only),

@@ -295,7 +295,7 @@ static void atomic__carried_out_once(void **state)
 
 /* ---- refusals ---- */
 
-static void refused__tells_why_and_touches_nothing(void **state)
+static void refused__reports_why_and_touches_nothing(void **state)
 {
 	static const struct {
 		uint64_t address, key, length;
@@ -548,7 +548,7 @@ int main(void)
 		REMOTE_TEST(read__lost_frames_come_again),
 		REMOTE_TEST(atomic__any_number_of_elements),
 		REMOTE_TEST(atomic__carried_out_once),
-		REMOTE_TEST(refused__tells_why_and_touches_nothing),
+		REMOTE_TEST(refused__reports_why_and_touches_nothing),
 		REMOTE_TEST(refused__by_access),
 		REMOTE_TEST(refused__where_nothing_is_offered),
 		REMOTE_TEST(refused__acknowledgement_does_not_overtake),

@@ -99,7 +99,7 @@ static void full__takes_no_more_until_read(void **state)
 	assert_int_equal(put(sent, bytes, sizeof(bytes), &error), 1);
 }
 
-static void gone__nobody_owns_the_port(void **state)
+static void gone__the_port_has_no_owner(void **state)
 {
 	int error = 0;
 
@@ -177,7 +177,7 @@ static void make_lookup(struct gamma_frame *frame, uint8_t op, uint32_t seq)
 	frame->head_len = (size_t) GAMMA_ETH_LEN + fields.header_len;
 }
 
-static void tenant__nobody_speaks_for_another_user(void **state)
+static void tenant__no_user_speaks_for_another(void **state)
 {
 	struct gamma_arrival arrival;
 	struct gamma_fields fields;
@@ -316,7 +316,7 @@ static void shared__sleeper_is_woken(void **state)
 }
 
 /* One thread sleeps while another receives: the sleeper is still woken, or said to be no more. */
-static void shared__who_sleeps_is_woken_though_others_receive(void **state)
+static void shared__a_sleeper_is_woken_though_others_receive(void **state)
 {
 	struct gamma_arrival arrival;
 	struct pollfd polls = asleep_after_one();
@@ -524,7 +524,7 @@ static void other__chunks_leave_room(void **state)
 }
 
 /* A request for more chunks does not wake a sleeping writer. */
-static void other__more_wakes_nobody(void **state)
+static void other__more_wakes_no_thread(void **state)
 {
 	struct gamma_more more = {.id = 7};
 	struct gamma_tx_channel *channel = open_channel();
@@ -593,14 +593,14 @@ int main(void)
 		LINK_TEST(pass__in_order_with_content),
 		LINK_TEST(pass__largest_frame),
 		LINK_TEST(full__takes_no_more_until_read),
-		LINK_TEST(gone__nobody_owns_the_port),
+		LINK_TEST(gone__the_port_has_no_owner),
 		LINK_TEST(burst__returns_how_many_left),
-		LINK_TEST(tenant__nobody_speaks_for_another_user),
+		LINK_TEST(tenant__no_user_speaks_for_another),
 		LINK_TEST(tenant__another_user_may_only_ask_and_answer),
 		LINK_TEST(malformed__short_ones_are_skipped),
 		LINK_TEST(shared__short_and_long_ones_in_order),
 		LINK_TEST(shared__sleeper_is_woken),
-		LINK_TEST(shared__who_sleeps_is_woken_though_others_receive),
+		LINK_TEST(shared__a_sleeper_is_woken_though_others_receive),
 		LINK_TEST(shared__what_was_sent_before_the_end_is_taken_first),
 		LINK_TEST(message__with_and_without_tag_and_data),
 		LINK_TEST(message__in_order_with_frames),
@@ -609,7 +609,7 @@ int main(void)
 		LINK_TEST(message__not_under_backpressure),
 		LINK_TEST(other__announcements_and_answers),
 		LINK_TEST(other__chunks_leave_room),
-		LINK_TEST(other__more_wakes_nobody),
+		LINK_TEST(other__more_wakes_no_thread),
 		LINK_TEST(message__undelivered_is_reported),
 		LINK_TEST(message__found_without_reading_descriptors),
 	};

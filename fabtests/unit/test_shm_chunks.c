@@ -110,7 +110,7 @@ static void chunks__are_needless_if_the_kernel_was_faster(void **state)
 	no_frames();
 }
 
-static void chunks__that_nobody_has_asked_for_stay_with_the_sender(void **state)
+static void chunks__not_asked_for_stay_with_the_sender(void **state)
 {
 	struct outgoing *sent = send_in_chunks(LARGE);
 
@@ -378,7 +378,7 @@ int main(void)
 		SHM_TEST(chunks__of_a_long_one_come_when_asked_for),
 		SHM_TEST(chunks__and_the_end_read_by_the_kernel),
 		SHM_TEST(chunks__are_needless_if_the_kernel_was_faster),
-		SHM_TEST(chunks__that_nobody_has_asked_for_stay_with_the_sender),
+		SHM_TEST(chunks__not_asked_for_stay_with_the_sender),
 		SHM_TEST(chunks__are_timed_with_the_wait),
 		SHM_TEST(chunks__beyond_a_receive_are_not_taken),
 		SHM_TEST(chunks__of_memory_that_cannot_be_read),

@@ -90,7 +90,7 @@ static void length__matters(void **state)
 	assert_false(model.timed);
 }
 
-/* Chunks also need a fast reader; what it is, the next that are tried tell. */
+/* Chunks also need a fast reader; the next trial measures its speed. */
 static void reader__matters_to_chunks(void **state)
 {
 	(void) state;

@@ -107,7 +107,7 @@ static void watch__not_for_short_frames(void **state)
 	assert_int_equal(now_is(), GAMMA_SLOW_PORT_WATCH);
 }
 
-static void watch__not_if_somebody_is_away(void **state)
+static void watch__not_if_a_sender_is_away(void **state)
 {
 	(void) state;
 	for (unsigned i = 0; i < 100; i++) {
@@ -203,7 +203,7 @@ static void trial__senders_share_equally(void **state)
 	assert_int_equal(local.pool.slow_port.share, 3 + KEPT);
 }
 
-static void trial__who_comes_meanwhile_spoils_it(void **state)
+static void trial__a_new_flow_spoils_it(void **state)
 {
 	(void) state;
 	looks(BEGIN, FRAME_NS, true);
@@ -416,7 +416,7 @@ int main(void)
 		POOL_TEST(watch__not_without_short_messages),
 		POOL_TEST(watch__not_above_2_gbit),
 		POOL_TEST(watch__not_for_short_frames),
-		POOL_TEST(watch__not_if_somebody_is_away),
+		POOL_TEST(watch__not_if_a_sender_is_away),
 		POOL_TEST(watch__not_beside_many_senders),
 		POOL_TEST(watch__not_without_a_backlog),
 		POOL_TEST(trial__round_trip_in_frames_and_some_more),
@@ -424,7 +424,7 @@ int main(void)
 		POOL_TEST(trial__the_quickest_round_counts),
 		POOL_TEST(trial__frames_that_waited_together_are_no_round),
 		POOL_TEST(trial__senders_share_equally),
-		POOL_TEST(trial__who_comes_meanwhile_spoils_it),
+		POOL_TEST(trial__a_new_flow_spoils_it),
 		POOL_TEST(trial__losses_end_it_for_a_while),
 		POOL_TEST(hold__ends_without_short_messages),
 		POOL_TEST(hold__goes_on_with_a_few_short_messages),

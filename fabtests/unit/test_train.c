@@ -168,7 +168,7 @@ static void lend__again_until_released(void **state)
 	expect(1, true);
 }
 
-static void is_for__whom(void **state)
+static void is_for__whose_frame(void **state)
 {
 	(void) state;
 	make_frame(0, BYTES);
@@ -226,7 +226,7 @@ int main(void)
 		cmocka_unit_test(lend__the_frames_that_left),
 		cmocka_unit_test(segment__by_the_first_header),
 		cmocka_unit_test(lend__again_until_released),
-		cmocka_unit_test(is_for__whom),
+		cmocka_unit_test(is_for__whose_frame),
 		cmocka_unit_test(is_for__too_short_for_a_header),
 		cmocka_unit_test(length__whole_trains),
 		cmocka_unit_test(slots__by_what_the_kernel_charges),

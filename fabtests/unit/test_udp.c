@@ -434,7 +434,7 @@ static void expect_answer(uint8_t kind, uint8_t op, uint32_t seq)
 }
 
 /* Each error is reported by the next call for the socket, here by the next send, too. */
-static void error__nobody_has_the_port(void **state)
+static void error__the_port_has_no_owner(void **state)
 {
 	struct gamma_udp_attr host = attr(2);
 
@@ -689,7 +689,7 @@ int main(void)
 		LINK_TEST(old_kernel__frames_arrive_singly),
 		LINK_TEST(buffer__small_is_reported),
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
-		LINK_TEST(error__nobody_has_the_port),
+		LINK_TEST(error__the_port_has_no_owner),
 		LINK_TEST(error__datagrams_still_arrive),
 		LINK_TEST(open__port_in_use),
 		LINK_TEST(address__that_is_gone_is_reported_once),

@@ -56,7 +56,7 @@ static void vote__peer_with_enough_calls_is_wanted(void **state)
 }
 
 /* Two peers with as many calls each, and many peers: nobody is worth it. */
-static void vote__nobody_without_a_majority(void **state)
+static void vote__no_peer_without_a_majority(void **state)
 {
 	(void) state;
 	for (unsigned i = 0; i < 10 * VOTES; i++)
@@ -531,7 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CHOICE_TEST(vote__peer_with_enough_calls_is_wanted),
-		CHOICE_TEST(vote__nobody_without_a_majority),
+		CHOICE_TEST(vote__no_peer_without_a_majority),
 		CHOICE_TEST(vote__another_peer_takes_over_after_enough_calls),
 		CHOICE_TEST(both__quiet_socket_is_polled_rarely_but_always),
 		CHOICE_TEST(both__each_time_while_both_give_datagrams),
