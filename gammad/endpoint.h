@@ -20,7 +20,7 @@
 #define GAMMAD_HANDLE_TEST  0x3fffffffu
 
 struct gammad_endpoint {
-	/* What the endpoint's frames must carry; network order, as in the frames. */
+	/* Fields that the endpoint's frames must have; network order, as in the frames. */
 	__u8 mac[6];
 	__u16 ethertype;
 	__u32 tenant;

@@ -39,7 +39,7 @@ enum {
 	GAMMAD_GROUP_KEEP_MS = 10000,   /* ms that a user's interface for groups stays unused */
 };
 
-/* What an epoll event is about. The first member of the object that the event points to. */
+/* The subject of an epoll event. The first member of the object that the event points to. */
 enum gammad_watch {
 	GAMMAD_WATCH_LISTEN,
 	GAMMAD_WATCH_SIGNAL,

@@ -19,7 +19,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-/* What freezes sockets: a control group's program, or a security module's link. */
+/* Programs that freeze sockets: a control group's program, or a security module's link. */
 #define FREEZE_PIN GAMMAD_BPF "/freeze"
 #define MODULE_PIN GAMMAD_BPF "/module"
 #define MODULE_NEW GAMMAD_BPF "/module_new"

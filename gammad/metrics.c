@@ -199,7 +199,7 @@ static void answer(const struct gammad *gammad, struct gammad_metrics_reader *re
 	shutdown(reader->fd, SHUT_WR);
 }
 
-/* What it asks is thrown away: unread it would make the kernel reset the connection, and the
+/* Its request is discarded: unread it would make the kernel reset the connection, and the
  * answer with it. */
 void gammad_metrics_handle(struct gammad *gammad, struct gammad_metrics_reader *reader)
 {

@@ -21,7 +21,7 @@
 
 enum { PAUSE_MS = 20 }; /* changes come in bursts: they are looked at together */
 
-/* What the thread has found, until the main thread takes it. */
+/* Changes that the thread has found, until the main thread takes them. */
 static struct {
 	const struct gammad *gammad; /* its descriptors; the thread reads nothing else of it */
 	const struct gammad_programs *programs;

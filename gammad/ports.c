@@ -2,8 +2,8 @@
 /*
  * A program owns a port by binding its abstract name, which any user may do, tens of thousands of
  * times. Only those names count whose user can use the NIC: root, or who has a packet socket on it,
- * which the kernel gives to nobody without CAP_NET_RAW. (AF_XDP sockets are not in that list. Who
- * has one without being root owns no port here.)
+ * which the kernel gives to nobody without CAP_NET_RAW. (AF_XDP sockets are not in that list. A
+ * user who has one without being root owns no port here.)
  */
 #include "gammad/ports.h"
 

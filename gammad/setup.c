@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What gammad needs before it serves, and what outlives it: its folder, a BPF file system and a
- * network namespace mounted in it. Each step checks whether its work is done, so that a start
+ * Objects that gammad needs before it serves, and that outlive it: its folder, a BPF file system
+ * and a network namespace mounted in it. Each step checks whether its work is done, so that a start
  * after a crash at any point continues from there.
  */
 #include "gammad/gammad.h"

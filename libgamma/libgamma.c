@@ -704,7 +704,7 @@ static bool has_synced(unsigned round, unsigned long count)
 	return has;
 }
 
-/* What has come from a node before it failed counts. */
+/* Messages that came from a node before it failed count. */
 static bool is_lost(unsigned short node, unsigned round, unsigned long count)
 {
 	if (!watch_failed(node))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gamma-discover's files share: the command line (discover.c), questions and answers
+ * Shared by gamma-discover's files: the command line (discover.c), questions and answers
  * (discover_ask.c), measurements and findings (discover_check.c), paths between other hosts
  * (discover_via.c, discover_lanes.c, discover_rounds.c), the results of several hosts
  * (discover_merge.c), what a table of paths says (discover_pairs.c), output (discover_print.c), and
@@ -41,7 +41,7 @@ struct discover_trips {
 	uint64_t quick;  /* ns: a tenth of them took no longer */
 };
 
-/* What may be wrong with a path. */
+/* Faults of a path. */
 enum discover_fault {
 	DISCOVER_LOSES,
 	DISCOVER_SLOW_BYTES,
@@ -139,7 +139,7 @@ int discover_ask_via(struct discover *discover, const struct discover_host *host
 /* The next answer: its sender, and its question. False: none until then. */
 bool discover_ask_next(struct discover *discover, uint64_t until, uint8_t mac[GAMMA_MAC_LEN],
 		       uint32_t *seq);
-/* What the times of so many questions, 0 for those that were lost, come to; sorts them. */
+/* The result of so many questions' times, 0 for those that were lost; sorts them. */
 struct discover_trips discover_ask_sum(uint64_t *took, unsigned sent, unsigned lost);
 /* Whether the largest frames that both NICs carry pass. */
 void discover_ask_full(struct discover *discover, struct discover_host *host);

@@ -384,7 +384,7 @@ void discover_ask_trips(struct discover *discover, const struct discover_host *h
 			break; /* nothing comes back */
 		trips->began[i] = gamma_now();
 		trips->sent++;
-		/* What the link does not take is lost, too. */
+		/* Questions that the link does not take are lost, too. */
 		if (!ask_host(discover, host, payload))
 			take_trips(discover, host, trips,
 				   trips->began[i] + TRIP_WAIT_MS * GAMMA_NS_PER_MS, false);

@@ -104,7 +104,7 @@ static void ask(struct lanes *lanes, struct lane *lane)
 		.lane = lane,
 	};
 	lane->began[lane->sent++] = now;
-	/* What the link does not take is lost, too. */
+	/* Questions that the link does not take are lost, too. */
 	lane->due = now + (has_sent_all(lane) ? LATE_WAIT_MS * GAMMA_NS_PER_MS
 			   : ret              ? PAUSE_US * GAMMA_NS_PER_US
 					      : TRIP_WAIT_MS * GAMMA_NS_PER_MS);

@@ -70,7 +70,7 @@ static bool mac_of(const char *object, const char *name, uint8_t mac[GAMMA_MAC_L
 	return gamma_mac_parse(text, mac);
 }
 
-/* What any host knows of another one; a host knows most of itself. */
+/* Knowledge of any host about another one; a host knows most of itself. */
 static void take_host(struct discover_host *host, const char *object)
 {
 	unsigned release[3];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What gamma-discover makes of the paths between hosts: a fault that shows on nearly all paths of a
- * host is the host's, or its cable's or switch port's; one that shows on a single path is between
- * switches. Used by --merge, and by --check for the paths that it measures by way of other hosts.
+ * gamma-discover's findings about the paths between hosts: a fault that shows on nearly all paths
+ * of a host is the host's, or its cable's or switch port's; one that shows on a single path is
+ * between switches. Used by --merge, and by --check for the paths that it measures by way of other
+ * hosts.
  */
 #include "discover.h"
 

@@ -114,7 +114,7 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 
 /* ---- the file ---- */
 
-/* What cannot be mapped, such as a pipe, is copied. */
+/* Files that cannot be mapped, such as pipes, are copied. */
 static void *read_all(int fd, size_t *len)
 {
 	size_t size = 1 << 20;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gammaping's files share: the steps and their state (gammaping.c; over UDP udp_walk.c),
+ * Shared by gammaping's files: the steps and their state (gammaping.c; over UDP udp_walk.c),
  * requests and answers on the wire (lookup.c), the links (links.c, udp_link.c), the NICs of an
  * endpoint with several (rails.c), the other end (listen.c).
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gamma-stat's files share: command line and loop (stat.c), the pages (stat_read.c), what has
+ * Shared by gamma-stat's files: command line and loop (stat.c), the pages (stat_read.c), what has
  * changed between two reports (stat_change.c), and the forms of output: a table, JSON, Prometheus's
  * text (stat_table.c, stat_json.c, stat_prometheus.c), and the sum of a job (stat_sum.c).
  */
@@ -11,7 +11,7 @@
 
 enum { STAT_EXIT_USAGE = 2 };
 
-/* What an endpoint has counted since the report before; of one that is new, all that it has. */
+/* Counts of an endpoint since the report before; of one that is new, all that it has. */
 struct stat_change {
 	const struct stat_endpoint *endpoint, *before; /* before NULL: it is new */
 	struct gamma_stats stats;

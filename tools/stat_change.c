@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What has changed between two of gamma-stat's reports, and words for it. */
+/* Changes between two of gamma-stat's reports, and their text. */
 #include "stat.h"
 
 #include <arpa/inet.h>

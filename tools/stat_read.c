@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Finds the pages of endpoints: descriptors named memfd:gamma-stat of all processes. What a process
- * has written there is copied before it is looked at.
+ * Finds the pages of endpoints: descriptors named memfd:gamma-stat of all processes. The text that
+ * a process has written there is copied before it is read.
  */
 #include "stat_read.h"
 
@@ -43,7 +43,7 @@ static ssize_t read_file(int folder, const char *name, char *text, size_t room)
 	return ret < 0 ? -1 : (ssize_t) len;
 }
 
-/* What the resource manager or mpirun has set; "" if nothing is known. */
+/* Variables set by the resource manager or mpirun; "" if nothing is known. */
 static void read_job(int folder, char job[STAT_TEXT_LEN])
 {
 	static const char *const names[] = {

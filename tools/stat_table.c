@@ -83,7 +83,7 @@ static void print_change(const struct stat_change *change)
 	print_counts(change);
 }
 
-/* A line for each of several NICs. What the first has sent is what has left by no other. */
+/* A line for each of several NICs. The first one has sent all frames that left by no other. */
 static void print_rails(const struct stat_change *change)
 {
 	const struct gamma_stats_page *page = &change->endpoint->page;

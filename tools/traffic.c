@@ -122,7 +122,7 @@ static void add_counts(struct traffic_counts *sum, const struct traffic_counts *
 	sum->retransmissions += more->retransmissions;
 }
 
-/* What was captured before the first frame of the file counts to its interval. */
+/* Frames captured before the first frame of the file count to its interval. */
 static bool count(struct traffic *traffic, uint64_t time, const struct traffic_counts *counts)
 {
 	struct traffic_interval *interval;

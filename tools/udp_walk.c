@@ -89,7 +89,7 @@ static const char *explain_icmp6(const struct ping_icmp *icmp)
 	}
 }
 
-/* What a host or router has reported of the latest question, for people. */
+/* The ICMP error of a host or router about the latest question, as text. */
 static const char *explain(const struct ping_icmp *icmp)
 {
 	if (icmp->ipv6 && !icmp->local)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What programs answer to --help and --version: see about.h. */
+/* Answers of programs to --help and --version: see about.h. */
 #include "base/about.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The IPv6 addresses behind pseudo MAC addresses (wire/pseudo_mac.h): one table for the process.
- * What may be sent to holds its address in the table: the NICs that were listed, the entries of
+ * Each address that may be sent to is held in the table: the NICs that were listed, the entries of
  * address vectors, flows. Two addresses with the same pseudo MAC address cannot be in it together.
  * Any thread may call.
  */

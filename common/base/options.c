@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What tools say of a wrong command line: see options.h. */
+/* Messages of tools about a wrong command line: see options.h. */
 #include "base/options.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Which FI_GAMMA_ variables there are. What they hold is settings.c's: test_manual.py compares. */
+/* Which FI_GAMMA_ variables there are. Their values are in settings.c: test_manual.py compares.
+ */
 #include "base/variables.h"
 
 #include <ctype.h>

@@ -140,7 +140,7 @@ struct gamma_broker_state {
 	uint64_t dropped;   /* frames that the kernel refused to send, ditto */
 };
 
-/* What one user may have at a time. */
+/* Limits of one user at a time. */
 struct gamma_broker_bounds {
 	struct gamma_broker_header header;
 	uint32_t endpoints;   /* unless a user has a limit of its own */

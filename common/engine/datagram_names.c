@@ -198,7 +198,7 @@ const struct gamma_addr *gamma_datagram_names_find(struct gamma_endpoint *endpoi
 	return peer;
 }
 
-/* What does not leave is lost, as on the network. */
+/* Datagrams that do not leave are lost, as on the network. */
 static void send_held(struct gamma_endpoint *endpoint, const struct name *name)
 {
 	struct gamma_list *pos;

@@ -72,8 +72,8 @@ void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_lin
 	send_answer(endpoint, link, mac, &fields, NULL);
 }
 
-/* What FOUND says. A question that is as long as that learns the endpoint's NICs, too: no answer is
- * longer than its question, so that it cannot be used to flood others. */
+/* The payload of FOUND. A question that is as long as that learns the endpoint's NICs, too: no
+ * answer is longer than its question, so that it cannot be used to flood others. */
 struct found {
 	struct gamma_addr addr;
 	struct gamma_rails_list rails;

@@ -35,7 +35,7 @@ struct gamma_endpoint_attr {
 	/* gammad's socket, if the process may not open the NIC; NULL: none. Outlives the endpoint.
 	 */
 	const char *broker;
-	/* What gammad has given already, which the endpoint takes over; NULL: nothing. */
+	/* Sockets that gammad has given already, which the endpoint takes over; NULL: nothing. */
 	const struct gamma_brokered *brokered;
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */

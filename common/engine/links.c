@@ -168,7 +168,7 @@ bool gamma_links_brings_trains(const struct gamma_endpoint *endpoint)
 	return false;
 }
 
-/* What wakes the caller is looked at in the next poll. */
+/* The link that wakes the caller is polled next. */
 bool gamma_links_arm(struct gamma_endpoint *endpoint)
 {
 	bool any = false;
@@ -190,8 +190,8 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }
 
-/* Nothing is sent by it: that its MTU has been raised again only the NIC itself tells. What the
- * ring was made for stays the most. */
+/* Nothing is sent by it: that its MTU has been raised again only the NIC itself tells. The size
+ * that the ring was made for remains the largest. */
 static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t now)
 {
 	struct gamma_link *link = gamma_links_of_rail(endpoint, rail);

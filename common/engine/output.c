@@ -78,8 +78,9 @@ static void end_refused_flow(struct gamma_flow *flow, uint64_t now)
 	}
 }
 
-/* The flow, or all flows of the link, are tried again later, with exponential backoff. What a link
- * refuses before it is tried again, as the rest of a burst of several rails, is of the same stall.
+/* The flow, or all flows of the link, are tried again later, with exponential backoff. Frames that
+ * a link refuses before it is tried again, as the rest of a burst of
+ * several rails, belong to the same stall.
  */
 static void stall_link(struct gamma_endpoint *endpoint, bool same_host, uint8_t rail, uint64_t now)
 {
@@ -258,8 +259,8 @@ static bool send_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	return gamma_output_account(endpoint, link, same_host, count, sent, error, now);
 }
 
-/* What the peer will answer over UDP: acknowledgements of what leaves there, and the bytes that it
- * is asked for. */
+/* Frames that the peer will answer over UDP: acknowledgements of what leaves there, and the bytes
+ * that it is asked for. */
 static bool asks_for_udp(const struct gamma_endpoint *endpoint, const struct gamma_frame *frames,
 			 unsigned count)
 {
@@ -272,8 +273,8 @@ static bool asks_for_udp(const struct gamma_endpoint *endpoint, const struct gam
 	return false;
 }
 
-/* The burst's frames leave by several rails: those in a row by the same one together. What a rail
- * does not take goes back to its flow. */
+/* The burst's frames leave by several rails: those in a row by the same one together. Frames that a
+ * rail does not take go back to their flow. */
 static void send_by_rails(struct gamma_endpoint *endpoint, unsigned count, uint64_t now)
 {
 	struct gamma_frame *burst = endpoint->burst;

@@ -18,7 +18,7 @@ enum {
 bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
 			  unsigned count, unsigned sent, int error, uint64_t now);
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
-/* What one flow has to send, and no other: messages to other peers may wait for more to come. */
+/* Frames of one flow only: messages to other peers may wait for more to come. */
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
 /* One frame that belongs to no flow. False: it has not left, and might later. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,

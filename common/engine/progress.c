@@ -126,8 +126,8 @@ static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint
 	return taken;
 }
 
-/* One rail after the other. What the first frame of one has deferred is processed before another
- * one's come. */
+/* One rail after the other. The deferred processing of one rail's
+ * first frame precedes the next rail's frames. */
 static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
 {
 	unsigned taken = 0;

@@ -27,7 +27,7 @@ struct gamma_shm_copy_model {
 bool gamma_shm_copy_model_choose(struct gamma_shm_copy_model *model, uint64_t len);
 /* Whether they are to be written in chunks, if they can be. */
 bool gamma_shm_copy_model_in_chunks(const struct gamma_shm_copy_model *model, uint64_t len);
-/* What a copy of a KiB takes, after a further one, in ns. */
+/* The time of a copy of a KiB, averaged over the copies, in ns. */
 uint32_t gamma_shm_copy_model_smooth(uint32_t known, uint32_t kib_ns);
 /* How long one copy of them, or of a part, took: of the first after `timed` has been set. */
 void gamma_shm_copy_model_record(struct gamma_shm_copy_model *model, uint64_t len, uint64_t ns);

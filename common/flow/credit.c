@@ -14,9 +14,9 @@
  * counts.
  *
  * First credits, which every unknown peer has, come from the reserve; they move to the pool's
- * account as soon as it has room. What senders with more to send than credit (BACKLOG) may have
- * under way together is bounded as well, and the bound falls while frames get lost: not the ring
- * but a switch before it is then too small.
+ * account as soon as it has room. Frames under way of all senders with more to send than credit
+ * (BACKLOG) are bounded as well, and the bound falls while frames get lost: not the ring but a
+ * switch before it is then too small.
  */
 #include "flow/credit.h"
 
@@ -30,7 +30,7 @@ static uint32_t pool_size(const struct gamma_credit_pool *pool)
 	return pool->slots - pool->reserve;
 }
 
-/* What each flow should have: an equal part, within bounds. */
+/* The credit that each flow should have: an equal part, within bounds. */
 static void set_pool_share(struct gamma_credit_pool *pool)
 {
 	uint64_t share = pool_size(pool) / gamma_max(pool->active, 1);

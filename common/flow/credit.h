@@ -53,7 +53,7 @@ void gamma_credit_pool_init(struct gamma_credit_pool *pool, uint32_t slots);
 void gamma_credit_init(struct gamma_flow *flow);
 /* All numbers of the peer's are larger by so many than this side knew. */
 void gamma_credit_shift(struct gamma_flow *flow, uint32_t frames);
-/* What senders with a backlog may at least have under way to this endpoint; frames, 0: no bound. */
+/* The least bound on frames under way from senders with a backlog; frames, 0: no bound. */
 void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frames);
 /* Frames to another receiver of the NIC got lost: the switch's port is the same. */
 void gamma_credit_pool_lost(struct gamma_credit_pool *pool);

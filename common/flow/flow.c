@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * A flow's life, and the way of every frame into it: see flow.h. What goes out is in transmit.c.
+ * A flow's life, and the way of every frame into it: see flow.h. Outgoing frames are in transmit.c.
  */
 #include "flow/flow.h"
 
@@ -39,8 +39,8 @@ static bool is_self(const struct gamma_flow *flow)
 	       !memcmp(flow->addr.mac, own->mac, GAMMA_MAC_LEN);
 }
 
-/* Nobody who does not see this flow's frames can guess it: RFC 6528 does so for TCP. What an shm
- * peer gets comes from its host. */
+/* Nobody who does not see this flow's frames can guess it: RFC 6528 does so for TCP. Frames of an
+ * shm peer come from its host. */
 static uint32_t first_number(const struct gamma_flow *flow)
 {
 	if (flow->same_host || !flow->local->limits.random_start)

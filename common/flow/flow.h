@@ -168,7 +168,7 @@ void gamma_flow_look_up(struct gamma_flow *flow);
 bool gamma_flow_is_looking_up(const struct gamma_flow *flow, uint32_t number);
 /* The answer to LOOKUP is here: the flow may talk. */
 void gamma_flow_found(struct gamma_flow *flow, const struct gamma_addr *peer, uint64_t now);
-/* What waits for a peer that is being looked up goes to another flow of that peer. */
+/* Operations that wait for a peer being looked up go to another flow of that peer. */
 void gamma_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Everything outstanding ends with error (negative errno). */
 void gamma_flow_fail(struct gamma_flow *flow, int error, const char *cause);

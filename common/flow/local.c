@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What the flows of an endpoint share: identity, limits, credit pool, buffers. */
+/* State that the flows of an endpoint share: identity, limits, credit pool, buffers. */
 #include "flow/local.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the flows of an endpoint share: identity, limits, credit pool, buffers. */
+/* State that the flows of an endpoint share: identity, limits, credit pool, buffers. */
 #ifndef GAMMA_FLOW_LOCAL_H
 #define GAMMA_FLOW_LOCAL_H
 
@@ -47,7 +47,7 @@ struct gamma_own_rail {
 	bool silent_reported;     /* that peers never answer on it */
 };
 
-/* What a frame on the fast path brought besides its message, which has been delivered already:
+/* Acknowledgement and number of a frame on the fast path, whose message has been delivered already:
  * processed when the program has answered the message, or at the next occasion. */
 struct gamma_deferred_ack {
 	struct gamma_flow *flow; /* NULL: nothing */
@@ -57,7 +57,8 @@ struct gamma_deferred_ack {
 	uint64_t arrived;    /* ns: when it reached the host, by the kernel's clock */
 };
 
-/* What the flows of one endpoint share. The owner embeds it as the first member of its own. */
+/* State that the flows of one endpoint share. The owner embeds it as the first member of its own.
+ */
 struct gamma_local {
 	struct gamma_addr addr; /* own */
 	uint16_t port;          /* host order */

@@ -429,7 +429,7 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 			   own->mac[5]);
 }
 
-/* What left by it before the probe has arrived by now, or is lost. */
+/* Frames that left by it before the probe have arrived by now, or are lost. */
 static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
 	struct gamma_loss_of_rail *loss = gamma_rails_loss(flow, r);
@@ -513,7 +513,7 @@ bool gamma_rails_is_probe(const struct gamma_flow *flow, uint32_t seq)
 
 /* ---- doubt ---- */
 
-/* What was not asked for is not missed. */
+/* A UDP rail that was not configured is not missed. */
 static void warn_udp(const struct gamma_local *local)
 {
 	if (local->use_udp)

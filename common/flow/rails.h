@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Rails: the NICs of an endpoint, when it has several. A flow has one sequence, one window and one
- * credit account on all of them. What differs from rail to rail is here: the peer's MAC address,
- * the MTU, the round trip, and what proves that a frame is lost. The first rail is the one of both
- * endpoints' addresses. Flows of endpoints with one NIC have no struct gamma_rails.
+ * credit account on all of them. State that differs from rail to rail is here: the peer's MAC
+ * address, the MTU, the round trip, and what proves that a frame is lost. The first rail is the one
+ * of both endpoints' addresses. Flows of endpoints with one NIC have no struct gamma_rails.
  */
 #ifndef GAMMA_FLOW_RAILS_H
 #define GAMMA_FLOW_RAILS_H

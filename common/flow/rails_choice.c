@@ -66,7 +66,7 @@ static void end_round(struct gamma_rails *rails)
 	rails->round_frames = 0;
 }
 
-/* What one acknowledgement reports belongs to one round. */
+/* The frames of one acknowledgement belong to one round. */
 void gamma_rails_choice_measure(struct gamma_rails *rails, const struct gamma_sent *sent,
 				uint64_t heard)
 {

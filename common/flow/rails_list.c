@@ -65,8 +65,8 @@ static bool is_sane(const struct gamma_rails_list *list)
 	return true;
 }
 
-/* Frames from that address are the peer's. What it said unasked may be forged, and does not replace
- * what it has answered. */
+/* Frames from that address are the peer's. A list that came unasked may be forged, and does not
+ * replace an answered one. */
 static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma_rail_entry *entry,
 			  bool proven)
 {

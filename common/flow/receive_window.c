@@ -68,7 +68,7 @@ bool gamma_receive_window_admits(struct gamma_flow *flow, const struct gamma_fie
 	return rx->first == first;
 }
 
-/* What was forged has begun the sequence. As long as it brought no frame, the sequence can begin
+/* A forged frame has begun the sequence. As long as it brought no frame, the sequence can begin
  * anew. */
 void gamma_receive_window_prove(struct gamma_flow *flow, uint32_t first, uint64_t now)
 {

@@ -44,7 +44,7 @@ void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t
 				  uint64_t now);
 /* If a frame whose turn has come found no memory: tries again. */
 void gamma_receive_window_retry(struct gamma_flow *flow);
-/* What has arrived beyond a gap. */
+/* Frames that have arrived beyond a gap. */
 void gamma_receive_window_sack(const struct gamma_flow *flow, struct gamma_fields *fields);
 bool gamma_receive_window_sack_is_long(const struct gamma_flow *flow);
 /* Whether one more frame may be kept out of order: all flows together keep no more than the ring

@@ -180,7 +180,7 @@ static bool spoilt(const struct gamma_credit_pool *pool, uint64_t passed)
 	       passed > ms(TRIAL_MS);
 }
 
-/* What has been granted and has not arrived, but for a frame of each sender and the kept ones. */
+/* Frames granted and not arrived, except one of each sender and the kept ones. */
 static uint32_t to_come(const struct gamma_credit_pool *pool)
 {
 	uint32_t least = (1 + KEPT) * senders(pool);

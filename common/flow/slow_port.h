@@ -16,7 +16,7 @@ enum gamma_slow_port_state {
 	GAMMA_SLOW_PORT_WIDER,  /* twice as much for a while: what is the port's rate? */
 };
 
-/* What senders may have under way where a port on the way here is slow: slow_port.c */
+/* Frames that senders may have under way where a port on the way here is slow: slow_port.c */
 struct gamma_slow_port {
 	enum gamma_slow_port_state state;
 	uint32_t share;        /* frames: of each sender with a backlog; 0: no bound */

@@ -79,7 +79,7 @@ static void attach_payload_crc(const struct gamma_flow *flow, const struct gamma
 					   : gamma_crc32c_iov(0, frame->iov, frame->iov_count);
 }
 
-/* What may ride on data: the acknowledgement, and on the first frames the own MTU. */
+/* Extensions that may ride on data: the acknowledgement, and on the first frames the own MTU. */
 static void attach(struct gamma_flow *flow, struct gamma_fields *fields, uint64_t now)
 {
 	bool news = flow->ack.owed || flow->ack.now || flow->ack.sent_limit != flow->credit.limit;
@@ -108,7 +108,7 @@ static unsigned pieces(const struct gamma_sent *sent, uint32_t at, uint32_t len,
 	return gamma_send_frame_iov(&part, iov, GAMMA_FRAME_IOV);
 }
 
-/* What the frame says: as it stands in its buffer, else put into *made. */
+/* The frame's content: as it stands in its buffer, else put into *made. */
 static const struct gamma_content *content_of(const struct gamma_sent *sent,
 					      struct gamma_content *made)
 {
@@ -255,7 +255,7 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
 			uint64_t now, struct gamma_frame *frame)
 {
-	/* What the link never took is not sent again, though in another shape. */
+	/* A frame that the link never took is not sent again, though its shape changes. */
 	if (!sent->unsent)
 		sent->again = 1;
 	sent->unsent = 0;
@@ -373,7 +373,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	if (flags & GAMMA_FLAG_ACK_REQUESTED)
 		flow->tx.asked = flow->tx.next;
 	flow->local->stats.data_frames_out++;
-	/* What was copied before its turn may have been when frames could be larger. */
+	/* A frame copied before its turn may come from a time when frames could be larger. */
 	if (sent->buffer && gamma_unlikely(too_large(flow, sent))) {
 		sent->unsent = 1;
 		return begin_parts(flow, sent, seq, now, frame);
@@ -508,7 +508,7 @@ static void poll_plain_ack(struct gamma_flow *flow, uint64_t now, struct gamma_f
 	poll_ack(flow, GAMMA_KIND_ACK, GAMMA_ACK_PLAIN, flow->ecn.count, now, frame);
 }
 
-/* What padded probes carry; false: no memory. */
+/* The bytes of padded probes; false: no memory. */
 static bool has_zeros(struct gamma_local *local)
 {
 	uint32_t largest = (uint32_t) gamma_max(local->limits.mtu, local->limits.rail_mtu);

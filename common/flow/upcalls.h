@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a flow asks of the layer above it. message/ defines these functions; flow/ knows no more of
+ * Calls of a flow to the layer above it. message/ defines these functions; flow/ knows no more of
  * messages than this. They are plain functions, so that the compiler can inline them across files.
  * None of them may poll or free the flow.
  */
@@ -19,7 +19,7 @@ void gamma_message_flow_init(struct gamma_flow *flow);
 void gamma_message_flow_failed(struct gamma_flow *flow, int error, const char *cause);
 /* Everything outstanding ends with error (negative errno); silently if error is 0. */
 void gamma_message_flow_drop(struct gamma_flow *flow, int error);
-/* What has been posted and not begun goes to another flow of the same peer. */
+/* Operations posted and not begun go to another flow of the same peer. */
 void gamma_message_flow_hand_over(struct gamma_flow *from, struct gamma_flow *to);
 /* Whether messages are announced to the peer and not accepted yet. */
 bool gamma_message_flow_has_announced(const struct gamma_flow *flow);
@@ -51,7 +51,8 @@ enum { GAMMA_SEND_MANY = 16 }; /* frames of a WRITE from which on that gains: tw
 bool gamma_send_is_divided(const struct gamma_flow *flow);
 /* Payload bytes that a frame with these extensions can carry now. */
 uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extensions);
-/* What a frame says that is not in a buffer; and its bytes as at most `max` iovecs, how many. */
+/* The content of a frame that is not in a buffer; and its bytes as at most `max` iovecs, how many.
+ */
 void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content);
 unsigned gamma_send_frame_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
 /* A frame was acknowledged: its memory may be used again. */

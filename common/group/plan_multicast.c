@@ -22,8 +22,8 @@ static void pass_on(const struct gamma_plan_call *call, struct gamma_schedule *s
 					    GAMMA_SCHEDULE_NONE);
 }
 
-/* What another member sends to all. after: the take that must end before, or NONE. Returns the step
- * that takes it from multicast here; NONE: it comes in a message. */
+/* Frames that another member sends to all. after: the take that must end before, or NONE. Returns
+ * the step that takes it from multicast here; NONE: it comes in a message. */
 static uint32_t get(const struct gamma_plan_call *call, struct gamma_schedule *schedule,
 		    uint32_t sender, void *to, uint32_t after)
 {

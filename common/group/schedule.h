@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one member of a group does for a collective operation: steps, of which each may begin when
- * at most two earlier ones are done. The steps of all members together are the algorithm. Without
- * I/O: the caller sends and receives.
+ * The part of one member of a group in a collective operation: steps, of which each may begin
+ * when at most two earlier ones are done. The steps of all members together are the algorithm.
+ * Without I/O: the caller sends and receives.
  */
 #ifndef GAMMA_GROUP_SCHEDULE_H
 #define GAMMA_GROUP_SCHEDULE_H

@@ -258,7 +258,7 @@ bool gamma_stream_remind(struct gamma_stream *stream, uint64_t now)
 		wait_for_progress(stream, now, GAMMA_STREAM_REMIND_US * GAMMA_NS_PER_US);
 		return false;
 	}
-	/* What was asked for goes first. */
+	/* Repairs that were asked for go first. */
 	if (now < stream->remind_at || stream->wanted_count)
 		return false;
 	wait_for_progress(

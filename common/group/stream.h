@@ -41,7 +41,7 @@ struct gamma_stream_repair {
 	uint32_t frame, receiver;
 };
 
-/* What had been sent when a receiver asked before. */
+/* Frames sent at a receiver's question before. */
 struct gamma_stream_mark {
 	uint32_t sent;
 	uint64_t at;  /* ns; 0: it has not asked */

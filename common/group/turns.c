@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What rings may still hold of earlier operations. A root knows that they hold nothing older than
- * its own stream once that is with all receivers, since frames are taken in the order of arrival.
+ * Frames of earlier operations that rings may still hold. A root knows that they hold nothing older
+ * than its own stream once that is with all receivers, since frames are taken in the order of
+ * arrival.
  */
 #include "group/turns.h"
 
@@ -36,7 +37,7 @@ static bool is_crowded(const struct gamma_turns *turns, uint32_t member, uint64_
 	return turns->sent - turns->cleared[member] + frames > turns->window;
 }
 
-/* What a stream sends before any report. */
+/* Frames that a stream sends before any report. */
 static uint64_t first_frames(uint32_t frames)
 {
 	return gamma_min(frames, GAMMA_STREAM_WINDOW);

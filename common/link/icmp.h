@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an ICMP error says to the protocol, without I/O. A host without a process on the port that a
- * datagram went to answers by ICMP port unreachable, which quotes the datagram. It could as well
- * answer by RESET or, to a question, by LOOKUP NO_PORT: this frame is made here. So an ICMP error
- * counts as much as such a frame from the network, which anybody may have forged: it ends a flow
- * only if it quotes a number that was drawn at random, else the peer is asked by a PROBE.
+ * The meaning of an ICMP error for the protocol, without I/O. A host without a process on the port
+ * that a datagram went to answers by ICMP port unreachable, which quotes the datagram. It could as
+ * well answer by RESET or, to a question, by LOOKUP NO_PORT: this frame is made here. So an ICMP
+ * error counts as much as such a frame from the network, which anybody may have forged: it ends a
+ * flow only if it quotes a number that was drawn at random, else the peer is asked by a PROBE.
  */
 #ifndef GAMMA_LINK_ICMP_H
 #define GAMMA_LINK_ICMP_H

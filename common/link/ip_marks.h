@@ -10,7 +10,7 @@
 
 enum { GAMMA_IP_MARKS_SPACE = CMSG_SPACE(sizeof(int)) }; /* bytes of a control message with them */
 
-/* What arrives is to have them. */
+/* Arriving datagrams are to have them. */
 void gamma_ip_marks_ask(int fd, bool ipv6);
 /* Writes the control message that makes routers mark a datagram; returns its bytes. */
 size_t gamma_ip_marks_put(void *control, bool ipv6);

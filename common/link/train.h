@@ -43,7 +43,7 @@ uint32_t gamma_train_length(uint32_t mtu);
 /* Frames that a receive buffer of that many bytes holds in any case, each of at most mtu bytes. */
 uint32_t gamma_train_slots(uint32_t bytes, uint32_t mtu);
 
-/* What the first of those bytes, a train's, says to be the length of its frame: no datagram over
+/* The frame length in the first header of a train's bytes: no datagram over
  * UDP has bytes behind its frame. Where it makes no sense, len: one frame, which will be refused.
  */
 uint32_t gamma_train_segment(const uint8_t *bytes, uint32_t len);

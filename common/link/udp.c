@@ -440,8 +440,8 @@ static inline bool receive_from(struct udp_link *udp, int fd, bool across)
 	return true;
 }
 
-/* Connected to the link itself the socket gets nothing more. What it has got is older than what
- * that peer sends from now on. */
+/* Connected to the link itself the socket gets nothing more. Datagrams that it has got are older
+ * than those that the peer sends from now on. */
 static bool leave_peer(struct udp_link *udp)
 {
 	struct gamma_udp_connected *connected = &udp->connected;

@@ -73,7 +73,7 @@ static inline bool gamma_udp_connected_both(struct gamma_udp_connected *connecte
 	return true;
 }
 
-/* What the socket that was not ahead gave, when it was polled. */
+/* Datagrams of the socket that was not ahead, when it was polled. */
 static inline void gamma_udp_connected_polled(struct gamma_udp_connected *connected, bool found)
 {
 	connected->ahead ^= found;

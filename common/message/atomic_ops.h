@@ -5,9 +5,9 @@
  *
  * An element of 1, 2, 4, 8 or (x86-64) 16 bytes that lies at a multiple of its size is changed by
  * the processor's own compare-and-swap: atomic toward all threads and processes that share the
- * memory and do likewise. What the processor has no instruction for (32 bytes; complex numbers that
- * are only aligned as their parts) is atomic toward other operations of this kind within the
- * process, by locks.
+ * memory and do likewise. Elements without an instruction of the processor (32 bytes; complex
+ * numbers that are only aligned as their parts) are atomic toward other operations of this kind
+ * within the process, by locks.
  */
 #ifndef GAMMA_ATOMIC_OPS_H
 #define GAMMA_ATOMIC_OPS_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What the messages of an endpoint share: transfers under way, and memory for the next one. */
+/* State that the messages of an endpoint share: transfers under way, and memory for the next one.
+ */
 #include "message/local.h"
 
 #include <string.h>

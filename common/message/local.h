@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the messages of an endpoint share. */
+/* State that the messages of an endpoint share. */
 #ifndef GAMMA_MESSAGE_LOCAL_H
 #define GAMMA_MESSAGE_LOCAL_H
 

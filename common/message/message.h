@@ -183,7 +183,7 @@ struct gamma_handlers {
 	const struct gamma_rma_target *target;
 };
 
-/* What the messages of one endpoint share; flow/ knows the first member alone. */
+/* State that the messages of one endpoint share; flow/ knows the first member alone. */
 struct gamma_message_local {
 	struct gamma_local local;
 	const struct gamma_handlers *handlers;

@@ -97,7 +97,7 @@ static void inbound_free(struct gamma_inbound *inbound)
 	inbound_put(local, inbound);
 }
 
-/* What an ACCEPT will need: once a receive has matched there must be no way back. */
+/* Reserves for an ACCEPT: once a receive has matched there must be no way back. */
 static bool reserve_accept(struct gamma_inbound *inbound)
 {
 	if (!inbound->accept)

@@ -38,8 +38,8 @@ struct gamma_rma_iov {
 };
 
 /*
- * What a send does to the peer's memory. Its bytes to go are send->iov (operands; nothing for
- * READ); envelope.data with GAMMA_HAS_DATA goes along with a WRITE or ATOMIC. `level` does not
+ * The operation of a send on the peer's memory. Its bytes to go are send->iov (operands; nothing
+ * for READ); envelope.data with GAMMA_HAS_DATA goes along with a WRITE or ATOMIC. `level` does not
  * matter: completion is always delivery. The caller owns it until handlers->sent.
  */
 struct gamma_rma {

@@ -127,7 +127,7 @@ static uint64_t cover(const struct gamma_flow *flow, const struct gamma_rma *rem
 	return gamma_min(left, room / remote->unit * remote->unit);
 }
 
-/* What the frame says that covers so many bytes from `offset` of the whole on; they lie in the
+/* The content of a frame that covers so many bytes from `offset` of the whole on; they lie in the
  * segment that begins at `before`. */
 static void describe(const struct gamma_send *send, unsigned index, uint64_t before,
 		     uint64_t offset, uint64_t covered, struct gamma_content *content)

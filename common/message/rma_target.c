@@ -539,7 +539,7 @@ static uint64_t first_unacked(const struct gamma_flow *flow, const struct gamma_
 	return first;
 }
 
-/* What may have to be sent again is copied; what has not been sent is refused. */
+/* Bytes that may have to be sent again are copied; what has not been sent is refused. */
 static bool withdraw(struct gamma_flow *flow, struct gamma_reply *reply)
 {
 	struct gamma_send *send = &reply->send;

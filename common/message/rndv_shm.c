@@ -2,8 +2,8 @@
 /*
  * A large message between processes of one host: its announcement says where the bytes are, and
  * the receiver reads them from there once a receive has matched. Its answer then wants no bytes,
- * which completes the send. What cannot be read is sent, as to any other peer. Announcement and
- * answer are frames (ANNOUNCE, ACCEPT), or go without where messages may.
+ * which completes the send. Bytes that cannot be read are sent, as to any other peer. Announcement
+ * and answer are frames (ANNOUNCE, ACCEPT), or go without where messages may.
  */
 #include "message/rndv_shm.h"
 

@@ -245,7 +245,7 @@ static bool copy_frame(struct gamma_flow *flow, struct gamma_sent *sent)
 	return true;
 }
 
-/* What the head of the queue sends next: its op and how many bytes. */
+/* The next frame of the queue's head: its op and how many bytes. */
 static void plan_message(struct gamma_flow *flow, struct gamma_send *send, struct gamma_sent *sent)
 {
 	uint64_t length = send->envelope.length;

@@ -172,7 +172,7 @@ static void add_to_raw(struct gamma_nic *nic, const struct candidate *best)
 	nic->prefix = best->prefix;
 	if (best->rank)
 		gamma_pseudo_mac_make(best->ip.bytes, nic->udp_mac);
-	/* What keeps it from raw Ethernet is said first. */
+	/* The reason why it cannot use raw Ethernet comes first. */
 	if (!nic->reason)
 		nic->reason = judge(nic, best->rank, GAMMA_NIC_UDP_IPV4);
 }

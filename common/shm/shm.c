@@ -191,8 +191,8 @@ static bool comes_from_its_port(const struct gamma_scm *scm, const uint8_t *fram
 	return scm->name_len == len && !memcmp(&scm->name, &name, len);
 }
 
-/* Other users, too, may ask who owns a port, and answer that it is theirs. What else they send is
- * about flows, which are none of theirs. */
+/* Other users, too, may ask who owns a port, and answer that it is theirs. Their other frames are
+ * about flows, which they do not have. */
 static bool is_from_own_or_polite(const struct gamma_shm *shm, const struct gamma_scm *scm)
 {
 	const struct gamma_header *header = (const void *) (shm->frame + GAMMA_ETH_LEN);

@@ -43,7 +43,7 @@ struct gamma_shm_attr {
 	uint64_t ring_bytes; /* shared memory for the records to each peer; 0: none */
 };
 
-/* What an epoll event of the link is about. */
+/* The subject of an epoll event of the link. */
 enum gamma_shm_watch {
 	GAMMA_SHM_WATCH_PORT,
 	GAMMA_SHM_WATCH_TX,

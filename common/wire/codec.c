@@ -210,7 +210,7 @@ static inline const uint8_t *get_extension(const uint8_t *at, unsigned bit, stru
 	return at;
 }
 
-/* What messages have, nearly all of them: 8 bytes each, in the order of the bits. */
+/* The extensions of nearly all messages: 8 bytes each, in the order of the bits. */
 enum { EXT_OF_MESSAGES = GAMMA_EXT_ACK | GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA | GAMMA_EXT_NAMES_PORT };
 
 static void put_extensions(uint8_t *at, const struct gamma_fields *f)
@@ -358,7 +358,7 @@ static uint8_t item_bits(uint16_t extensions)
 			  (extensions & GAMMA_EXT_NAMES_PORT ? GAMMA_ITEM_PORT : 0));
 }
 
-/* What an item always has; no head: of an op that does not share frames. */
+/* The extensions that an item always has; no head: of an op that does not share frames. */
 #define ITEM(bytes, has)                                                               \
 	{                                                                              \
 		.head = sizeof(struct gamma_batch_item) + (bytes), .extensions = (has) \

@@ -71,7 +71,7 @@ static inline uint32_t gamma_envelope_flags(uint16_t extensions)
 	       (extensions & GAMMA_EXT_NAMES_PORT ? GAMMA_TO_PORT : 0);
 }
 
-/* What the tag of a message to a port says: the port, the bytes of its head, the argument. */
+/* Fields of the tag of a message to a port: the port, the bytes of its head, the argument. */
 static inline uint16_t gamma_envelope_port(const struct gamma_envelope *envelope)
 {
 	return (uint16_t) (envelope->tag >> GAMMA_PORT_TAG_PORT_SHIFT);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two processes of one host must agree on: the shared memory through which one of them sends
- * frames and inline messages to the other, and the datagram that hands it over. Numbers are in the
- * host's own order. doc/protocol-shm.md specifies it in words; a test holds the two together.
+ * Structures that two processes of one host must agree on: the shared memory through which one of
+ * them sends frames and inline messages to the other, and the datagram that hands it over. Numbers
+ * are in the host's own order. doc/protocol-shm.md specifies it in words; a test holds the two
+ * together.
  *
  *   | struct gamma_segment, one page | data: records, one behind the other, then from the front |
  */

@@ -30,7 +30,7 @@ enum gamma_kind {
 	GAMMA_KIND_DATAGRAM = 10, /* best effort: neither sequenced nor acknowledged */
 };
 
-/* What a DATA frame does. */
+/* Operations of DATA frames. */
 enum gamma_op {
 	GAMMA_OP_SEND = 1,       /* a whole message */
 	GAMMA_OP_SEND_FIRST = 2, /* first fragment of an eager message, with its envelope */
@@ -268,7 +268,7 @@ struct gamma_batch_item {
 	uint8_t op;         /* SEND, WRITE, READ, REPLY, ATOMIC, FETCH, COMPARE */
 } __attribute__((packed));
 
-/* What gammad answers of its host, on the NIC that was asked. Texts are filled up with 0. */
+/* gammad's answer about its host, on the NIC that was asked. Texts are filled up with 0. */
 struct gamma_host {
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint16_t mtu;               /* of the NIC, bytes */

@@ -16,7 +16,7 @@ extern "C" {
 #define GAMMA_SEMAPHORES 65000  /* so are semaphores' */
 #define GAMMA_ALL_NODES  0xffff /* as destination: every other node */
 
-/* What becomes of a port's buffer when a message has come: it is used from its beginning again, or
+/* Use of a port's buffer after a message has come: it is used from its beginning again, or
  * from where the message ends. */
 enum { GO_BACK, GO_FORWARD };
 

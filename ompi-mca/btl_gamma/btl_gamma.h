@@ -167,7 +167,7 @@ struct btl_gamma_port {
 };
 
 /*
- * What Open MPI calls a module. A NIC has two: the first for messages; the second only for RMA,
+ * Called a module by Open MPI. A NIC has two: the first for messages; the second only for RMA,
  * which the one-sided layer uses and the messaging layer does not.
  */
 struct btl_gamma_module {

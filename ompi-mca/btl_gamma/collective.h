@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the component coll/gamma uses of this one: its endpoint, address vector and queues. That
+ * Calls of this component that coll/gamma uses: its endpoint, address vector and queues. That
  * component finds the structure below by its name with dlsym, and checks magic and size: the two
  * are installed separately and may be of different releases.
  */

@@ -18,7 +18,7 @@ static uint64_t value_of(const struct btl_gamma_port *port, size_t index)
 										    : 0;
 }
 
-/* What finalize has closed counts no more. */
+/* An endpoint that finalize has closed counts no more. */
 static int read_counter(const struct mca_base_pvar_t *pvar, void *value, void *object)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;

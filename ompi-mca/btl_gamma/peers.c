@@ -15,7 +15,7 @@ enum {
 	MODEX_NICS = 16,
 };
 
-/* What a process publishes, for processes of the same byte order. */
+/* The data that a process publishes, for processes of the same byte order. */
 struct modex_nic {
 	char name[BTL_GAMMA_NIC_NAME];
 	unsigned char mac[GAMMA_MAC_LEN]; /* the NIC's own; the address may contain another one */

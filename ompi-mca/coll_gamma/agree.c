@@ -96,7 +96,7 @@ int coll_gamma_agree_min(struct coll_gamma_module *module, struct ompi_communica
 	return error;
 }
 
-/* What all can: the smallest of each number. Open MPI's error, or 0. */
+/* Abilities of all: the smallest of each number. Open MPI's error, or 0. */
 static int agree_limits(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 			const struct coll_gamma_limits *ours)
 {

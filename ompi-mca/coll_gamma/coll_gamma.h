@@ -28,8 +28,8 @@ enum coll_gamma_kind {
 	COLL_GAMMA_KINDS
 };
 
-/* What gamma carries, the same on all processes of a group. Sizes in bytes: of a gather those of
- * one process. */
+/* Sizes that gamma carries, the same on all processes of a group. Sizes in bytes: of a gather those
+ * of one process. */
 struct coll_gamma_limits {
 	int key[COLL_GAMMA_KEY_INTS];    /* of the group: rank 0's, random */
 	int usable;                      /* 1: this process can use gamma */

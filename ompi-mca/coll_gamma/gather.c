@@ -78,7 +78,7 @@ int coll_gamma_gather(const void *from, int from_count, struct ompi_datatype_t *
 	int error;
 	bool ours = coll_gamma_agree_is_joined(module, comm, &error);
 
-	/* What describes the received parts counts at the root only. */
+	/* The description of the received parts counts at the root only. */
 	if (in_place) {
 		own = theirs;
 		own.data = place_of(to, &theirs, rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What gamma carries: the user's sizes, and what the provider offers.
+ * Calls that gamma carries: the user's sizes, and what the provider offers.
  */
 #include "coll_gamma.h"
 

@@ -29,7 +29,7 @@
 #define COLL_GAMMA_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
-/* What a process has published, or has not: for the latter 5.0 would wait forever. */
+/* Data that a process has published, or has not: for the latter 5.0 would wait forever. */
 #ifdef MCA_COLL_BASE_VERSION_2_4_0
 #define COLL_GAMMA_MODEX_RECV OPAL_MODEX_RECV_IMMEDIATE
 #else
@@ -48,7 +48,7 @@ static inline bool coll_gamma_openmpi_interrupted(struct ompi_communicator_t *co
 #endif
 }
 
-/* What a call returns after one of the processes could not be reached. */
+/* The result of a call after one of the processes could not be reached. */
 #ifdef MPI_ERR_PROC_FAILED
 #define COLL_GAMMA_ERR_PROC_FAILED MPI_ERR_PROC_FAILED
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What each process publishes: that it has this component, and at which call it will agree. Where
- * that is missing, or another call, nobody waits for the process.
+ * Data that each process publishes: that it has this component, and at which call it will agree.
+ * Where that is missing, or another call, nobody waits for the process.
  */
 #include "coll_gamma.h"
 

@@ -18,7 +18,7 @@ enum {
 
 enum { GAMMA, PREVIOUS, SIDES };
 
-/* What one process has measured. */
+/* Measurements of one process. */
 struct coll_gamma_trial {
 	unsigned int samples[SIDES];
 	int times[]; /* UNIT_NS; of each side the half */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * MPI's operations and types in libfabric's terms. What has no counterpart, user-defined operations
- * among them, stays with the previous module.
+ * MPI's operations and types in libfabric's terms. Operations without counterpart, such as
+ * user-defined ones, stay with the previous module.
  */
 #include "coll_gamma.h"
 

@@ -24,7 +24,7 @@ struct fetch {
 	uint8_t bytes[];
 };
 
-/* What a handler has kept; the program knows the address of bytes. */
+/* Data that a handler has kept; the program knows the address of bytes. */
 struct kept_data {
 	struct gamma_list entry; /* in ports->kept */
 	uint8_t bytes[] __attribute__((aligned(16)));
@@ -177,7 +177,7 @@ bool gamma_active_port_run_stop(struct gamma_fi_ep *ep)
 
 /* ---- running handlers ---- */
 
-/* What a handler gets, while it runs. */
+/* The arguments of a handler, while it runs. */
 struct delivery {
 	struct fi_gamma_arrival arrival;
 	uint8_t head[FI_GAMMA_HEAD_MAX] __attribute__((aligned(16)));

@@ -33,7 +33,7 @@ bool gamma_address_text_matches(const char *node)
 	return node && !strncmp(node, PREFIX, strlen(PREFIX));
 }
 
-/* What stands before the port; returns its length, 0: it is no address. */
+/* The text before the port; returns its length, 0: it is no address. */
 static int read_host(const char *text, struct gamma_addr *addr)
 {
 	char ipv6_text[INET6_ADDRSTRLEN], mac[GAMMA_MAC_TEXT_LEN];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What each endpoint type can do, whether that satisfies an application's hints, and the
+ * Capabilities of each endpoint type, whether they satisfy an application's hints, and the
  * attributes to return. Pure functions of hints, NIC and settings, called by info.c and
  * when domains and endpoints are opened.
  */
@@ -17,7 +17,7 @@
  */
 #define ONLY_IF_ASKED      (PRIMARY_CAPS | MESSAGE_DIRECTIONS | RMA_DIRECTIONS | FI_SOURCE_ERR)
 
-/* What applies to the sending and to the receiving half of an endpoint. */
+/* Capabilities of the sending and of the receiving half of an endpoint. */
 #define TX_CAPS                                                                                  \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_SEND | FI_READ | FI_WRITE | \
 	 FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER | FI_COLLECTIVE)
@@ -53,7 +53,7 @@ struct newest_domain_attr {
 	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |         \
 	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
-/* What an endpoint type can do at most. */
+/* All capabilities of an endpoint type. */
 struct ability {
 	uint64_t caps;
 	uint64_t tx_op_flags;

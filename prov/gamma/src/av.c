@@ -370,7 +370,7 @@ static int av_insert(struct fid_av *av_fid, const void *addr, size_t count, fi_a
 
 /* ---- by name ---- */
 
-/* What names are resolved with. */
+/* Context for the resolution of names. */
 struct resolver {
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;

@@ -189,7 +189,7 @@ struct gamma_coll_report {
 	uint32_t number, root, child, frames;
 };
 
-/* What a root has said of an operation that is not called yet here. */
+/* A root's reports about an operation that is not called yet here. */
 struct gamma_coll_said {
 	uint32_t number, place, frames; /* frames 0: nothing */
 };

@@ -142,7 +142,7 @@ static void end_cast(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
 	gamma_coll_run_look(op);
 }
 
-/* What the member at that place sends to all; NULL: nothing now. */
+/* Frames that the member at that place sends to all; NULL: nothing now. */
 static struct gamma_coll_cast *find_cast(const struct gamma_coll_op *op, uint32_t place)
 {
 	struct gamma_list *pos;
@@ -323,7 +323,7 @@ static bool is_member(const struct gamma_coll_group *group, const struct gamma_a
 	return false;
 }
 
-/* What the frame belongs to; NULL: to nothing that is expected. Only roots' frames count. */
+/* The operation of the frame; NULL: none that is expected. Only roots' frames count. */
 static struct gamma_coll_cast *cast_of(const struct gamma_coll_group *group, uint32_t number,
 				       const struct gamma_addr *source)
 {

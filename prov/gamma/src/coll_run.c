@@ -646,7 +646,7 @@ static void run_op(struct gamma_coll_op *op)
 		end_op(op);
 }
 
-/* What others have said about this operation before. */
+/* Earlier reports of others about this operation. */
 static void compare_early(struct gamma_coll_group *group, const struct gamma_coll_op *op)
 {
 	struct gamma_list *pos;

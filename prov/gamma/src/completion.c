@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What a finished operation writes: a queue entry, a count, or an error with its cause. */
+/* Completions of finished operations: a queue entry, a count, or an error with its cause. */
 #include "ep.h"
 
 static void count_completion(struct gamma_cntr *cntr, int error)

@@ -17,7 +17,7 @@
 struct gamma_rx_ctx;
 struct gamma_deferred_work;
 
-/* What the user holds: the endpoint itself, an alias with flags of its own, or a shared receive
+/* The user's handle: the endpoint itself, an alias with flags of its own, or a shared receive
  * context. */
 struct gamma_fi_ep_handle {
 	struct fid_ep fid;

@@ -309,7 +309,7 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-/* What the queue is waited for with. */
+/* The wait object of the queue. */
 static int open_wait(struct gamma_eq *eq, const struct fi_eq_attr *attr)
 {
 	switch (attr->wait_obj) {

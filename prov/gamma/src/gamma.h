@@ -47,7 +47,7 @@ int gamma_shared_ctx_open_rx(struct fid_domain *domain, struct fi_rx_attr *attr,
 			     struct fid_ep **srx, void *context);
 int gamma_shared_ctx_open_tx(struct fid_domain *domain, struct fi_tx_attr *attr,
 			     struct fid_stx **stx, void *context);
-/* What a domain needs of an endpoint. */
+/* Calls of a domain to an endpoint. */
 struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep);
 struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);
 void gamma_ep_progress(struct gamma_fi_ep *ep);

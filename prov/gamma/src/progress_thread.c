@@ -134,7 +134,7 @@ static void *thread_main(void *arg)
 		if (due || !polls)
 			gamma_progress_poll(domain);
 		rounds = domain->rounds;
-		/* What arrives meanwhile stays in the ring: it must not wake this thread. */
+		/* Frames that arrive meanwhile stay in the ring: it must not wake this thread. */
 		handles = gamma_active_port_run_watch(domain);
 		idle = !polls && !handles && gamma_progress_arm(domain);
 		domain->sleepers += idle;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every file of the provider includes: libfabric's headers, names, limits and the log.
+ * Included by every file of the provider: libfabric's headers, names, limits and the log.
  */
 #ifndef GAMMA_PROV_PROV_H
 #define GAMMA_PROV_PROV_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What operations on remote memory have in common in the provider: posting one (called by rma.c and
+ * Common parts of operations on remote memory in the provider: posting one (called by rma.c and
  * by the atomics), and, as the target, finding the memory that a peer means and reporting accesses
  * to it (called by the engine).
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* What stops a program is shown to its user, whether or not libfabric's log is on. */
+/* Errors that stop a program are shown to its user, whether or not libfabric's log is on. */
 #include "report.h"
 
 #include <stdarg.h>

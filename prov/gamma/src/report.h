@@ -12,7 +12,7 @@
  * without a newline. */
 void gamma_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* What to do about a peer that is lost by that error, to follow its cause; "" where the cause says
+/* The remedy for a peer that is lost by that error, to follow its cause; "" where the cause says
  * it. */
 const char *gamma_report_cure(int error, bool udp);
 

@@ -103,7 +103,7 @@ static int open_context(struct gamma_sep *sep, unsigned place, const struct fi_i
 /* Older applications' structures end there. */
 enum { TX_ATTR_LEN = offsetof(struct fi_tx_attr, tclass) };
 
-/* What a context is opened with: what is asked for, else what the whole has. */
+/* Arguments for opening a context: what is asked for, else what the whole has. */
 #define TAKE(taken, asked, field) \
 	((taken)->field = (asked)->field ? (asked)->field : (taken)->field)
 

@@ -29,7 +29,7 @@ struct gamma_waiter {
 	int sleepers; /* threads in gamma_sleep_block */
 	bool armed;   /* fi_trywait has armed wait_fd */
 };
-/* What a CQ or a counter may be opened with. */
+/* Attributes that a CQ or a counter may be opened with. */
 int gamma_sleep_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
 void gamma_sleep_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
 		      enum fi_wait_obj wait_obj);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What every send and receive call goes through: checks, an operation from the pool, and the
+ * The path of every send and receive call: checks, an operation from the pool, and the
  * hand-over to the engine or to matching. msg.c and tagged.c only translate their arguments.
  */
 #include "ep.h"

@@ -42,7 +42,7 @@ struct fi_gamma_arrival {
 typedef void (*fi_gamma_handler)(struct fid_ep *ep, const struct fi_gamma_arrival *arrival,
 				 void *context);
 
-/* What a port does. */
+/* The action of a port. */
 struct fi_gamma_port_attr {
 	size_t size;              /* bytes of this structure */
 	fi_gamma_handler handler; /* not NULL */
@@ -62,7 +62,7 @@ struct fi_gamma_msg {
 	void *context;           /* of the completion */
 };
 
-/* What ports take. */
+/* Limits of ports. */
 struct fi_gamma_port_info {
 	size_t size;      /* bytes of this structure: set by the caller */
 	size_t head_max;  /* bytes of a head */
