@@ -134,16 +134,13 @@ static void read__moves_the_domain_only_if_empty(void **state)
 
 /* ---- errors ---- */
 
-static void error__comes_after_successes(void **state)
+static void error__what_it_says(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_entry entry;
 
 	put_error(cq, 1, FI_ETRUNC, NULL);
-	put(cq, 2);
-	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
-	assert_ptr_equal(entry.op_context, 2);
 	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAVAIL);
 	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAVAIL);
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
@@ -157,6 +154,111 @@ static void error__comes_after_successes(void **state)
 			    fi_strerror(FI_ETRUNC));
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), -FI_EAGAIN);
 	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+static void put_errors_between(struct fid_cq *cq)
+{
+	put(cq, 1);
+	put(cq, 2);
+	put_error(cq, 3, FI_EIO, NULL);
+	put_error(cq, 4, FI_EIO, NULL);
+	put(cq, 5);
+	put_error(cq, 6, FI_EIO, NULL);
+}
+
+static void assert_next_error(struct fid_cq *cq, uintptr_t number)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_entry entry;
+
+	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_ptr_equal(error.op_context, number);
+}
+
+static void error__keeps_its_place(void **state)
+{
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
+	struct fi_cq_entry entries[8];
+	fi_addr_t sources[8];
+
+	/* Three times, so that the ring does not begin at its front. */
+	for (int i = 0; i < 3; i++) {
+		put_errors_between(cq);
+		assert_int_equal(fi_cq_read(cq, entries, 8), 2);
+		assert_ptr_equal(entries[1].op_context, 2);
+		assert_next_error(cq, 3);
+		put(cq, 7);
+		assert_int_equal(fi_cq_sread(cq, entries, 8, NULL, -1), -FI_EAVAIL);
+		assert_next_error(cq, 4);
+		assert_int_equal(fi_cq_sread(cq, entries, 8, NULL, -1), 1);
+		assert_ptr_equal(entries[0].op_context, 5);
+		assert_int_equal(fi_cq_readfrom(cq, entries, 8, sources), -FI_EAVAIL);
+		assert_next_error(cq, 6);
+		assert_int_equal(fi_cq_readfrom(cq, entries, 8, sources), 1);
+		assert_ptr_equal(entries[0].op_context, 7);
+		assert_int_equal(sources[0], 42);
+		assert_int_equal(fi_cq_read(cq, entries, 8), -FI_EAGAIN);
+	}
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+static void error__keeps_its_place_as_the_ring_grows(void **state)
+{
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
+	struct fi_cq_entry entry;
+	uintptr_t in = 0, out = 0;
+
+	while (in < 1000) {
+		put(cq, ++in);
+		if (in % 10 == 0)
+			put_error(cq, in, FI_EIO, NULL);
+	}
+	while (out < in) {
+		assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
+		assert_ptr_equal(entry.op_context, ++out);
+		if (out % 10 == 0)
+			assert_next_error(cq, out);
+	}
+	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+/* A program that learns of the error by its counter need not read the successes first. */
+static void error__read_before_successes(void **state)
+{
+	static const uintptr_t numbers[] = {3, 4, 6};
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_entry entries[8];
+
+	put_errors_between(cq);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+		assert_ptr_equal(error.op_context, numbers[i]);
+	}
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(cq, entries, 8), 3);
+	assert_ptr_equal(entries[2].op_context, 5);
+	assert_int_equal(fi_cq_read(cq, entries, 8), -FI_EAGAIN);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+/* Behind a success whose message has yet to leave. */
+static void error__waits_behind_what_is_held(void **state)
+{
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
+	struct fi_cq_entry entry;
+
+	gamma_domain_lock(inside(cq)->domain);
+	gamma_cq_hold_from_here(inside(cq));
+	gamma_domain_unlock(inside(cq)->domain);
+	put(cq, 1);
+	put_error(cq, 2, FI_EIO, NULL);
+	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, 1);
+	assert_next_error(cq, 2);
 	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
@@ -650,7 +752,11 @@ int main(void)
 		TEST(readfrom__gives_sources),
 		TEST(read__ring_grows_and_keeps_order),
 		TEST(read__moves_the_domain_only_if_empty),
-		TEST(error__comes_after_successes),
+		TEST(error__what_it_says),
+		TEST(error__keeps_its_place),
+		TEST(error__keeps_its_place_as_the_ring_grows),
+		TEST(error__read_before_successes),
+		TEST(error__waits_behind_what_is_held),
 		TEST(error__text_in_our_buffer_or_the_callers),
 		TEST(error__entry_used_again),
 		cmocka_unit_test(error__old_structure_is_not_overrun),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The completion queue: a ring of successes that grows, a list of errors behind it. Endpoints
- * write, under the domain's lock; reading an empty one makes progress.
+ * The completion queue: a ring of successes that grows, and a list of errors, each with its place
+ * among them. Endpoints write, under the domain's lock; reading an empty one makes progress.
  */
 #include "active_port.h"
 #include "gamma.h"
@@ -18,6 +18,7 @@ _Static_assert(TEXT_MAX <= GAMMA_MAX_ERR_DATA, "the domain's attributes promise 
 struct gamma_cq_error {
 	struct gamma_list entry;
 	struct gamma_completion completion;
+	size_t place;        /* the queue's tail when it was added: earlier successes come first */
 	int err;             /* FI_E* */
 	int prov_errno;      /* err, or more: GAMMA_PROV_ERRNO_TEXT */
 	size_t olen;         /* bytes lost */
@@ -81,8 +82,10 @@ static struct gamma_cq_error *new_error(struct gamma_cq *cq,
 
 static void add_error(struct gamma_cq *cq, struct gamma_cq_error *error)
 {
-	if (error)
+	if (error) {
+		error->place = cq->tail;
 		gamma_list_append(&cq->errors, &error->entry);
+	}
 	gamma_sleep_wake(&cq->waiter);
 }
 
@@ -143,11 +146,27 @@ static inline void *copy_entry(enum fi_cq_format format, void *to,
 	}
 }
 
+/* Successes before the first error. */
+GAMMA_NOINLINE static size_t entries_before_error(const struct gamma_cq *cq)
+{
+	return gamma_list_first(&cq->errors, struct gamma_cq_error, entry)->place - cq->head;
+}
+
 /* How many may be read. A delayed message is not reported before its frame leaves: the program may
  * never poll again. */
 static inline size_t readable_entries(const struct gamma_cq *cq)
 {
-	return (cq->held_round == cq->domain->rounds ? cq->held_from : cq->tail) - cq->head;
+	size_t count = (cq->held_round == cq->domain->rounds ? cq->held_from : cq->tail) - cq->head;
+
+	return gamma_likely(gamma_list_empty(&cq->errors))
+		       ? count
+		       : gamma_min(count, entries_before_error(cq));
+}
+
+/* Whether the next entry is an error. */
+static inline bool error_is_next(const struct gamma_cq *cq)
+{
+	return gamma_unlikely(!gamma_list_empty(&cq->errors)) && !entries_before_error(cq);
 }
 
 /* Takes up to count entries of those waiting, of which there are some; source may be NULL. */
@@ -164,14 +183,14 @@ static size_t take_entries(struct gamma_cq *cq, void *buf, size_t count, size_t 
 		if (source)
 			source[i] = entry->source;
 	}
-	/* The ring's front is in the cache. */
-	if (cq->head == cq->tail)
+	/* The ring's front is in the cache. An error's place must stay valid. */
+	if (cq->head == cq->tail && gamma_likely(gamma_list_empty(&cq->errors)))
 		cq->head = cq->tail = 0;
 	return count;
 }
 
-/* Successes come before errors. Entries are returned at once; only an empty queue makes progress.
- */
+/* In the order of completion, up to the next error. Entries are returned at once; only an empty
+ * queue makes progress. */
 static inline ssize_t take_entries_or_progress(struct gamma_cq *cq, void *buf, size_t count,
 					       fi_addr_t *source, bool progress)
 {
@@ -183,7 +202,7 @@ static inline ssize_t take_entries_or_progress(struct gamma_cq *cq, void *buf, s
 	}
 	if (waiting)
 		return (ssize_t) take_entries(cq, buf, count, waiting, source);
-	return gamma_likely(gamma_list_empty(&cq->errors)) ? -FI_EAGAIN : -FI_EAVAIL;
+	return error_is_next(cq) ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
 static ssize_t cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_addr_t *source)
