@@ -97,6 +97,11 @@ uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep)
 	return ep->deadline;
 }
 
+void gamma_ep_remove_source(struct gamma_fi_ep *ep, const struct gamma_av *av, fi_addr_t fi_addr)
+{
+	(void) ep, (void) av, (void) fi_addr;
+}
+
 void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 {
 	(void) ep, (void) mr;

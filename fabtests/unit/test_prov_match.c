@@ -194,6 +194,133 @@ static void match__directed_receive_ends_when_its_peer_dies(void **state)
 
 /* ---- truncation, rendezvous ---- */
 
+/* ---- while the address vector changes ---- */
+
+static fi_addr_t source_of_next(struct fake_ep *fep, unsigned i)
+{
+	struct fi_cq_tagged_entry entry = {0};
+	fi_addr_t source = 99;
+
+	assert_int_equal(fi_cq_readfrom(fep->cq, &entry, 1, &source), 1);
+	assert_ptr_equal(entry.op_context, &contexts[i]);
+	return source;
+}
+
+static void remove_peer(struct fake_ep *fep, fi_addr_t index)
+{
+	assert_int_equal(fi_av_remove(fep->av, &index, 1, 0), 0);
+}
+
+static fi_addr_t insert_peer(struct fake_ep *fep, const struct gamma_addr *addr)
+{
+	fi_addr_t index;
+
+	assert_int_equal(fi_av_insert(fep->av, addr, 1, &index, 0, NULL), 1);
+	return index;
+}
+
+static void source__receive_keeps_it_when_another_peer_takes_its_index(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_flow *other;
+	fi_addr_t index;
+
+	post_from(fep, 0, 0);
+	remove_peer(fep, 0);
+	other = second_peer(fep, &index);
+	assert_int_equal(index, 0);
+	fake_arrive(other, UINT64_MAX, "other");
+	check_empty(fep);
+	assert_int_equal(insert_peer(fep, &fep->peer), 1);
+	fake_arrive(fep->flow, UINT64_MAX, "peer");
+	assert_int_equal(source_of_next(fep, 0), 1);
+	assert_memory_equal(buffers[0], "peer", 4);
+	post_from(fep, 1, index);
+	assert_int_equal(source_of_next(fep, 1), 0);
+}
+
+static void source__receive_keeps_a_removed_one(void **state)
+{
+	struct fake_ep *fep = *state;
+	fi_addr_t index;
+	struct gamma_flow *other = second_peer(fep, &index);
+
+	post_from(fep, 0, 0);
+	remove_peer(fep, 0);
+	fake_arrive(other, UINT64_MAX, "other");
+	check_empty(fep);
+	fake_arrive(fep->flow, UINT64_MAX, "peer");
+	assert_int_equal(source_of_next(fep, 0), FI_ADDR_NOTAVAIL);
+	assert_int_equal(fake_expected(fep->flow), 0);
+	post_from(fep, 1, index);
+	assert_int_equal(source_of_next(fep, 1), index);
+}
+
+static void source__of_messages_from_before_the_peer_is_known(void **state)
+{
+	struct fake_ep *fep = *state;
+	struct gamma_addr addr = fake_addr(2, 200, 9);
+	struct gamma_flow *other = fake_flow(fep, &addr);
+
+	fake_arrive(other, UINT64_MAX, "early");
+	fake_arrive(other, UINT64_MAX, "early");
+	post(fep, 0, 64);
+	assert_int_equal(source_of_next(fep, 0), FI_ADDR_NOTAVAIL);
+	post_from(fep, 1, 1);
+	check_empty(fep);
+	assert_int_equal(fi_cancel(&fep->ep->fid, &contexts[1]), 0);
+	failed(fep, 1, FI_ECANCELED);
+	assert_int_equal(insert_peer(fep, &addr), 1);
+	post_from(fep, 2, 1);
+	assert_int_equal(source_of_next(fep, 2), 1);
+}
+
+/* The AV has the MAC of the NIC, and gammad has named another one, from which frames come. */
+static void find_by_name(struct fake_ep *fep)
+{
+	assert_int_equal(fi_send(fep->ep, "hi", 2, NULL, 0, NULL), 0);
+	fep->flow->addr.mac[0] ^= 0x40;
+	fep->flow->user = NULL;
+}
+
+static void source__peer_that_was_looked_up_stays_known(void **state)
+{
+	struct fake_ep *fep = *state;
+	fi_addr_t index;
+
+	find_by_name(fep);
+	post_from(fep, 0, 0);
+	post_from(fep, 1, 0);
+	fake_arrive(fep->flow, UINT64_MAX, "before");
+	assert_int_equal(source_of_next(fep, 0), 0);
+	second_peer(fep, &index);
+	fake_arrive(fep->flow, UINT64_MAX, "after");
+	assert_int_equal(source_of_next(fep, 1), 0);
+}
+
+static void source__peer_that_was_looked_up_and_removed(void **state)
+{
+	struct fake_ep *fep = *state;
+	fi_addr_t index;
+
+	find_by_name(fep);
+	post_from(fep, 0, 0);
+	post_from(fep, 1, 0);
+	remove_peer(fep, 0);
+	fake_arrive(fep->flow, UINT64_MAX, "meanwhile");
+	assert_int_equal(source_of_next(fep, 0), FI_ADDR_NOTAVAIL);
+	second_peer(fep, &index);
+	assert_int_equal(insert_peer(fep, &fep->peer), 1);
+	fake_arrive(fep->flow, UINT64_MAX, "again");
+	assert_int_equal(source_of_next(fep, 1), 1);
+	post_from(fep, 2, 1);
+	fake_arrive(fep->flow, UINT64_MAX, "again");
+	assert_int_equal(source_of_next(fep, 2), 1);
+	/* What is sent to it goes there, without another look-up. */
+	assert_int_equal(fi_send(fep->ep, "hi", 2, NULL, 1, NULL), 0);
+	assert_ptr_equal(gamma_ep_handle_of(fep->ep)->ep->flows[1], fep->flow);
+}
+
 static void match__message_longer_than_the_receive(void **state)
 {
 	struct fake_ep *fep = *state;
@@ -628,6 +755,11 @@ int main(void)
 		TEST(match__data_and_source),
 		TEST(match__directed_receive_waits_for_its_source),
 		TEST(match__directed_receive_ends_when_its_peer_dies),
+		TEST(source__receive_keeps_it_when_another_peer_takes_its_index),
+		TEST(source__receive_keeps_a_removed_one),
+		TEST(source__of_messages_from_before_the_peer_is_known),
+		TEST(source__peer_that_was_looked_up_stays_known),
+		TEST(source__peer_that_was_looked_up_and_removed),
 		TEST(match__message_longer_than_the_receive),
 		TEST(match__announced_message_is_accepted),
 		TEST(match__announced_message_finds_a_posted_receive),

@@ -187,7 +187,7 @@ static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 {
 	if (ep->type == FI_EP_DGRAM)
 		return gamma_av_find(ep->av, &ep->ports.datagram_sender);
-	return flow ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
+	return flow ? gamma_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
 /* flow: the sender's; at best effort it is ports->datagram_sender. bytes: the message, or the head

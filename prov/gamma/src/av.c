@@ -72,6 +72,13 @@ static fi_addr_t find_exactly(const struct gamma_av *av, const struct gamma_addr
 	return exact != FI_ADDR_NOTAVAIL ? exact : any;
 }
 
+static bool is_same_peer(const struct gamma_addr *one, const struct gamma_addr *other)
+{
+	return slot_of(one) == slot_of(other) &&
+	       (one->epoch == other->epoch || one->epoch == GAMMA_EPOCH_ANY ||
+		other->epoch == GAMMA_EPOCH_ANY);
+}
+
 /* A peer may be in several times: Open MPI's threads insert it each on their own. */
 bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b)
 {
@@ -81,18 +88,7 @@ bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b)
 		return a == b;
 	one = gamma_av_addr(av, a);
 	other = gamma_av_addr(av, b);
-	return one && other && slot_of(one) == slot_of(other) &&
-	       (one->epoch == other->epoch || one->epoch == GAMMA_EPOCH_ANY ||
-		other->epoch == GAMMA_EPOCH_ANY);
-}
-
-static bool slot_is_known(const struct gamma_av *av, uint64_t place)
-{
-	uint32_t i = *head_of(av->hash, place);
-
-	while (i != NONE && slot_of(&av->entries[i].addr) != place)
-		i = av->entries[i].hash_next;
-	return i != NONE;
+	return one && other && is_same_peer(one, other);
 }
 
 /* Whether a frame with that epoch and port comes from a context of the entry. */
@@ -102,6 +98,26 @@ static bool is_context(const struct gamma_addr *entry, const struct gamma_addr *
 
 	return entry->epoch == addr->epoch &&
 	       behind < GAMMA_CONTEXTS_RX(entry->contexts) + GAMMA_CONTEXTS_TX(entry->contexts);
+}
+
+static bool is_scalable_name_of(const struct gamma_addr *name, const struct gamma_addr *addr)
+{
+	return name->contexts && !memcmp(name->mac, addr->mac, GAMMA_MAC_LEN) &&
+	       is_context(name, addr);
+}
+
+bool gamma_av_is_name_of(const struct gamma_addr *name, const struct gamma_addr *addr)
+{
+	return is_same_peer(name, addr) || is_scalable_name_of(name, addr);
+}
+
+static bool slot_is_known(const struct gamma_av *av, uint64_t place)
+{
+	uint32_t i = *head_of(av->hash, place);
+
+	while (i != NONE && slot_of(&av->entries[i].addr) != place)
+		i = av->entries[i].hash_next;
+	return i != NONE;
 }
 
 /* The contexts of a scalable endpoint are known by the name that it has as a whole. */
@@ -501,8 +517,12 @@ static int av_insertsvc(struct fid_av *av_fid, const char *node, const char *ser
 
 static int remove_one(struct gamma_av *av, fi_addr_t index)
 {
+	struct gamma_list *pos;
+
 	if (!gamma_av_addr(av, index))
 		return -FI_EINVAL;
+	gamma_list_for_each (pos, &av->domain->eps)
+		gamma_ep_remove_source(gamma_ep_of_domain_entry(pos), av, index);
 	hash_remove(av, index);
 	gamma_ipv6_names_drop_addr(&av->entries[index].addr);
 	av->entries[index].used = false;

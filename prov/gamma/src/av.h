@@ -20,10 +20,9 @@ struct gamma_av {
 	size_t lowest_free;             /* no free index is lower */
 	unsigned rx_ctx_bits;           /* high bits of an fi_addr_t that name a receive context */
 	size_t scalable;                /* entries of scalable endpoints */
-	uint32_t
-		generation; /* goes up with every insert and remove: endpoints' caches compare it */
-	int refs;           /* endpoints bound; atomic */
-	bool duplicates;    /* some MAC and port has been inserted twice */
+	uint32_t generation; /* goes up with every insert and remove: flows' sources compare it */
+	int refs;            /* endpoints bound; atomic */
+	bool duplicates;     /* some MAC and port has been inserted twice */
 	/* private: hash of (mac, port) for reverse look-up */
 	struct gamma_av_hash *hash;
 };
@@ -44,6 +43,8 @@ bool gamma_av_context(const struct gamma_av *av, fi_addr_t fi_addr, struct gamma
 /* The index of a peer seen on the wire: same MAC and port, and an epoch equal or unknown in the
  * AV (an exact epoch wins). FI_ADDR_NOTAVAIL if it is not in the AV. */
 fi_addr_t gamma_av_find(const struct gamma_av *av, const struct gamma_addr *addr);
+/* Whether that peer has this name, or had it. */
+bool gamma_av_is_name_of(const struct gamma_addr *name, const struct gamma_addr *addr);
 /* Whether two indices are of one peer, which gamma_av_find knows by one of them only. */
 bool gamma_av_same_peer(const struct gamma_av *av, fi_addr_t a, fi_addr_t b);
 

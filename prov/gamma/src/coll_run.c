@@ -340,7 +340,7 @@ static struct gamma_coll_group *group_of(struct gamma_fi_ep *ep, struct gamma_fl
 	group = gamma_coll_group_find(ep->coll, id_of(envelope));
 	if (!group || group->error)
 		return NULL;
-	*place = gamma_coll_group_place(group, gamma_match_source_of(ep, flow));
+	*place = gamma_coll_group_place(group, gamma_source_of(ep, flow));
 	return *place == GAMMA_COLL_NO_PLACE ? NULL : group;
 }
 
@@ -426,7 +426,7 @@ static void keep_control(struct gamma_fi_ep *ep, struct gamma_flow *flow,
 	control = malloc(sizeof(*control));
 	if (!control)
 		return;
-	control->source = gamma_match_source_of(ep, flow);
+	control->source = gamma_source_of(ep, flow);
 	control->addr = flow->addr;
 	control->id = id_of(envelope);
 	control->number = number_of(envelope);
@@ -544,8 +544,7 @@ static int expect_peer(struct gamma_coll_group *group, struct gamma_coll_transfe
 	struct gamma_fi_ep *ep = group->ep;
 	fi_addr_t index = group->members[place];
 	const struct gamma_addr *addr = gamma_av_addr(ep->av, index);
-	bool known = ep->av_generation == ep->av->generation && index < ep->flow_count &&
-		     ep->flows[index];
+	bool known = index < ep->flow_count && ep->flows[index];
 	struct gamma_flow *flow;
 
 	if (!addr)
@@ -572,7 +571,7 @@ static struct gamma_inbound *find_unexpected(struct gamma_coll_op *op,
 
 	gamma_list_for_each (pos, &group->unexpected) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
-		fi_addr_t source = gamma_match_source_of(group->ep, inbound->flow);
+		fi_addr_t source = gamma_source_of(group->ep, inbound->flow);
 
 		if (number_of(&inbound->envelope) == op->number &&
 		    is_for_step(step, gamma_coll_group_place(group, source), &inbound->envelope))
@@ -657,7 +656,7 @@ static void compare_early(struct gamma_coll_group *group, const struct gamma_col
 	}
 	gamma_list_for_each (pos, &group->unexpected) {
 		struct gamma_inbound *inbound = gamma_list_entry(pos, struct gamma_inbound, entry);
-		fi_addr_t source = gamma_match_source_of(group->ep, inbound->flow);
+		fi_addr_t source = gamma_source_of(group->ep, inbound->flow);
 
 		if (number_of(&inbound->envelope) == op->number)
 			compare_calls(group, gamma_coll_group_place(group, source), op->number,
@@ -780,7 +779,7 @@ void gamma_coll_run_failed(struct gamma_fi_ep *ep, struct gamma_flow *flow, int 
 
 	if (!ep->coll)
 		return;
-	source = gamma_match_source_of(ep, flow);
+	source = gamma_source_of(ep, flow);
 	for (unsigned i = 0; i < GAMMA_COLL_BUCKETS; i++)
 		gamma_list_for_each (pos, &ep->coll->groups[i]) {
 			struct gamma_coll_group *group =

@@ -52,6 +52,11 @@ void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 		gamma_lock_release(&ep->linger_lock);
 }
 
+void gamma_ep_remove_source(struct gamma_fi_ep *ep, const struct gamma_av *av, fi_addr_t fi_addr)
+{
+	gamma_source_remove(ep, av, fi_addr);
+}
+
 bool gamma_ep_ready(const struct gamma_fi_ep *ep)
 {
 	return gamma_endpoint_ready(ep->endpoint);
@@ -399,7 +404,6 @@ static int enable_ep(struct gamma_fi_ep *ep)
 	if (ret)
 		return ret;
 	gamma_domain_lock(domain);
-	ep->av_generation = ep->av->generation;
 	ret = gamma_progress_watch(domain, ep);
 	ep->enabled = !ret;
 	ep->fast_inject = ep->enabled && ep->type == FI_EP_RDM && ep->transmits &&
@@ -495,7 +499,7 @@ static int ep_close(struct fid *fid)
 		gamma_sep_detach(ep);
 	unbind_all(ep);
 	gamma_refs_drop(&ep->domain->refs);
-	free(ep->flows);
+	gamma_source_fini(ep);
 	free(ep);
 	return 0;
 }
@@ -730,6 +734,7 @@ static void init_lists(struct gamma_fi_ep *ep)
 	gamma_list_init(&ep->domain_entry);
 	gamma_list_init(&ep->srx_entry);
 	gamma_list_init(&ep->groups);
+	gamma_list_init(&ep->removed_names);
 	gamma_active_port_init(&ep->ports, ep->domain);
 	gamma_list_init(&ep->free_tx);
 	gamma_list_init(&ep->sends);

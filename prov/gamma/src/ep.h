@@ -51,7 +51,8 @@ struct gamma_rx {
 	void *context;
 	uint64_t flags; /* of its completion entry: FI_RECV | FI_MSG ... */
 	uint64_t tag, ignore;
-	fi_addr_t source; /* FI_ADDR_UNSPEC: any */
+	fi_addr_t source;              /* FI_ADDR_UNSPEC: any; GAMMA_SOURCE_NAMED: ... */
+	struct gamma_addr source_name; /* ... what was removed from the AV since */
 	struct gamma_deferred_work
 		*work; /* completed at its end instead of the endpoint's queue; or NULL */
 	bool wanted;   /* a completion entry even on a selective queue: FI_COMPLETION */
@@ -146,11 +147,11 @@ struct gamma_fi_ep {
 	struct gamma_cq *tx_cq, *rx_cq;
 	struct gamma_cntr *cntrs[GAMMA_CNTR_COUNT];
 	struct gamma_endpoint *endpoint; /* the engine's, once enabled */
-	struct gamma_flow **flows;       /* by fi_addr_t, a cache valid for av_generation */
+	struct gamma_flow **flows;       /* by fi_addr_t: a cache */
 	size_t flow_count;
-	uint32_t av_generation;
-	size_t tx_size, tx_used; /* sends that may be outstanding, and are */
-	struct gamma_rx_ctx *rx; /* own_rx or the shared one's */
+	struct gamma_list removed_names; /* of source.c */
+	size_t tx_size, tx_used;         /* sends that may be outstanding, and are */
+	struct gamma_rx_ctx *rx;         /* own_rx or the shared one's */
 	struct gamma_rx_ctx own_rx;
 	struct gamma_active_ports ports;
 	struct gamma_coll *coll;     /* with FI_COLLECTIVE; else NULL */
@@ -321,8 +322,27 @@ void gamma_match_leave(struct gamma_fi_ep *ep);
 void gamma_match_return(struct gamma_fi_ep *ep);
 /* Takes a receive off the posted list; a peer that it names is no longer expected to send. */
 void gamma_match_unlist(struct gamma_rx *rx);
+
+/* ---- source.c ---- */
+/* Of a posted receive: its source is not in the AV any more by the index that it was posted with.
+ */
+#define GAMMA_SOURCE_NAMED (FI_ADDR_NOTAVAIL - 2)
 /* The AV's index of a flow's peer, or FI_ADDR_NOTAVAIL. */
-fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow);
+fi_addr_t gamma_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow);
+/* Whether a receive is for messages of that flow. */
+bool gamma_source_fits(const struct gamma_rx *rx, struct gamma_flow *flow);
+/* The flow in use to an entry of the AV that has been talked to; else NULL. */
+struct gamma_flow *gamma_source_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr);
+/* The same to an address that was removed, and whose flow gamma_endpoint_flow would not find; else
+ * NULL. */
+struct gamma_flow *gamma_source_removed_flow(const struct gamma_fi_ep *ep,
+					     const struct gamma_addr *addr);
+/* An entry of an AV is about to be removed. */
+void gamma_source_remove(struct gamma_fi_ep *ep, const struct gamma_av *av, fi_addr_t fi_addr);
+/* A flow ends; other: the one that takes its place, or NULL. */
+void gamma_source_replace(struct gamma_fi_ep *ep, const struct gamma_flow *flow,
+			  struct gamma_flow *other);
+void gamma_source_fini(struct gamma_fi_ep *ep);
 
 /* ---- multi_recv.c ---- */
 

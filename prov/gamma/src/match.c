@@ -26,32 +26,6 @@ static struct gamma_fi_ep *ep_of(const struct gamma_flow *flow)
 	return gamma_message_local(flow->local)->context;
 }
 
-/* A gammad endpoint has another MAC than the NIC by which the AV knows it: the entry's look-up
- * leads to its flow. */
-static fi_addr_t looked_up_for(const struct gamma_fi_ep *ep, const struct gamma_flow *flow)
-{
-	if (ep->av_generation != ep->av->generation)
-		return FI_ADDR_NOTAVAIL;
-	for (size_t i = 0; i < ep->flow_count; i++)
-		if (ep->flows[i] == flow)
-			return i;
-	return FI_ADDR_NOTAVAIL;
-}
-
-/* Looked up once for each state of the AV and cached in the flow. */
-fi_addr_t gamma_match_source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
-{
-	void *stamp = (void *) (uintptr_t) (ep->av->generation + 1ull);
-
-	if (flow->user != stamp) {
-		flow->user = stamp;
-		flow->user_tag = gamma_av_find(ep->av, &flow->addr);
-		if (gamma_unlikely(flow->user_tag == FI_ADDR_NOTAVAIL))
-			flow->user_tag = looked_up_for(ep, flow);
-	}
-	return flow->user_tag;
-}
-
 void gamma_match_unlist(struct gamma_rx *rx)
 {
 	gamma_list_remove(&rx->entry);
@@ -69,20 +43,12 @@ static void expect_from(struct gamma_rx *rx, struct gamma_flow *flow)
 	flow->expected++;
 }
 
-static bool source_fits(const struct gamma_rx *rx, struct gamma_flow *flow)
-{
-	struct gamma_fi_ep *ep = ep_of(flow);
-
-	return rx->source == FI_ADDR_UNSPEC ||
-	       gamma_av_same_peer(ep->av, rx->source, gamma_match_source_of(ep, flow));
-}
-
 static bool receive_fits(const struct gamma_rx *rx, struct gamma_flow *flow,
 			 const struct gamma_envelope *envelope)
 {
 	if (is_tagged(envelope) && (envelope->tag | rx->ignore) != (rx->tag | rx->ignore))
 		return false;
-	return source_fits(rx, flow);
+	return gamma_source_fits(rx, flow);
 }
 
 /* ---- the engine's side ---- */
@@ -106,7 +72,7 @@ static struct gamma_rx *find_posted_for(struct gamma_fi_ep *ep, struct gamma_flo
 
 static fi_addr_t source_of(struct gamma_fi_ep *ep, struct gamma_flow *flow)
 {
-	return ep->want_source ? gamma_match_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
+	return ep->want_source ? gamma_source_of(ep, flow) : FI_ADDR_NOTAVAIL;
 }
 
 GAMMA_FLATTEN static uint64_t on_deliver(void *context, struct gamma_flow *flow,
@@ -358,12 +324,9 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 
 	hand_over_posted(&ep->rx->posted_msg, flow, other);
 	hand_over_posted(&ep->rx->posted_tagged, flow, other);
-	for (size_t i = 0; i < ep->flow_count; i++)
-		if (ep->flows[i] == flow)
-			ep->flows[i] = other;
+	gamma_source_replace(ep, flow, other);
 	gamma_active_port_run_replace(ep, flow, other);
 	gamma_coll_run_replace(ep, flow, other);
-	other->user = NULL; /* its source may have been unknown before */
 }
 
 static void on_gone(void *context, struct gamma_flow *flow)
@@ -376,9 +339,7 @@ static void on_gone(void *context, struct gamma_flow *flow)
 		clear_flow(&ep->rx->posted_msg, flow);
 		clear_flow(&ep->rx->posted_tagged, flow);
 	}
-	for (size_t i = 0; i < ep->flow_count; i++)
-		if (ep->flows[i] == flow)
-			ep->flows[i] = NULL;
+	gamma_source_replace(ep, flow, NULL);
 }
 
 const struct gamma_endpoint_handlers gamma_match_handlers = {
@@ -413,13 +374,6 @@ static struct gamma_inbound *find_unexpected(struct gamma_rx_ctx *rx_ctx, const 
 	return NULL;
 }
 
-/* Has this AV entry been talked to? */
-static bool known_flow(const struct gamma_fi_ep *ep, fi_addr_t fi_addr)
-{
-	return ep->av_generation == ep->av->generation && fi_addr < ep->flow_count &&
-	       ep->flows[fi_addr] && gamma_flow_usable(ep->flows[fi_addr]);
-}
-
 /* A receive that names its source is expected from that peer: if the peer is gone, it ends with an
  * error. The peer of an address without epoch may not have started yet. */
 static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
@@ -430,7 +384,7 @@ static void expect_message(struct gamma_fi_ep *ep, struct gamma_rx *rx)
 
 	if (!addr)
 		return;
-	if (addr->epoch == GAMMA_EPOCH_ANY && !known_flow(ep, rx->source))
+	if (addr->epoch == GAMMA_EPOCH_ANY && !gamma_source_flow(ep, rx->source))
 		return;
 	flow = gamma_submit_find_flow(ep, rx->source);
 	if (!flow)
@@ -458,7 +412,7 @@ static struct gamma_fi_ep *endpoint_for_source(const struct gamma_rx_ctx *rx_ctx
 	gamma_list_for_each (pos, &srx->eps) {
 		struct gamma_fi_ep *ep = gamma_container_of(pos, struct gamma_fi_ep, srx_entry);
 
-		if (known_flow(ep, source))
+		if (gamma_source_flow(ep, source))
 			return ep;
 		if (!any && !ep->ended)
 			any = ep;
@@ -542,7 +496,7 @@ static void complete_peek(const struct gamma_post *post, struct gamma_inbound *i
 		.len = envelope->length,
 		.tag = envelope->tag,
 		.data = envelope->data,
-		.source = gamma_match_source_of(ep, inbound->flow),
+		.source = gamma_source_of(ep, inbound->flow),
 	};
 
 	if (ep->rx_cq)

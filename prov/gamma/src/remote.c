@@ -242,7 +242,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 		return;
 	completion.data = *data;
 	if (ep->want_source)
-		completion.source = gamma_match_source_of(ep, flow);
+		completion.source = gamma_source_of(ep, flow);
 	if (ep->source_err && completion.source == FI_ADDR_NOTAVAIL)
 		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &flow->addr);
 	else

@@ -128,19 +128,14 @@ int64_t gamma_submit_len(const struct gamma_post *post)
 
 /* ---- sends ---- */
 
-/* The flow to an AV entry. The cache lives until the AV changes; a flow that has ended is looked
- * up again, since an address without epoch may mean a new process by now. */
+/* The flow to an AV entry. A flow that has ended is looked up again, since an address without epoch
+ * may mean a new process by now. */
 struct gamma_flow *gamma_submit_find_flow(struct gamma_fi_ep *ep, fi_addr_t fi_addr)
 {
 	const struct gamma_addr *addr;
 	struct gamma_addr context;
 	struct gamma_flow *flow;
 
-	if (gamma_unlikely(ep->av_generation != ep->av->generation)) {
-		for (size_t i = 0; i < ep->flow_count; i++)
-			ep->flows[i] = NULL;
-		ep->av_generation = ep->av->generation;
-	}
 	if (gamma_likely(fi_addr < ep->flow_count)) {
 		flow = ep->flows[fi_addr];
 		if (gamma_likely(flow && gamma_flow_usable(flow)))
@@ -163,7 +158,9 @@ struct gamma_flow *gamma_submit_find_flow(struct gamma_fi_ep *ep, fi_addr_t fi_a
 		ep->flows = flows;
 		ep->flow_count = count;
 	}
-	flow = gamma_endpoint_flow(ep->endpoint, addr);
+	flow = gamma_source_removed_flow(ep, addr);
+	if (gamma_likely(!flow))
+		flow = gamma_endpoint_flow(ep->endpoint, addr);
 	ep->flows[fi_addr] = flow;
 	return flow;
 }
@@ -339,8 +336,7 @@ static bool inject_shm(struct gamma_fi_ep *ep, const struct iovec *iov, size_t c
 	bool sent;
 
 	gamma_domain_lock(ep->domain);
-	sent = ep->av_generation == ep->av->generation && dest < ep->flow_count &&
-	       ep->flows[dest] &&
+	sent = dest < ep->flow_count && ep->flows[dest] &&
 	       gamma_endpoint_send_shm(ep->endpoint, ep->flows[dest], iov, (unsigned) count,
 				       envelope);
 	gamma_domain_unlock(ep->domain);
