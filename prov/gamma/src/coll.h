@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Collective operations of reliable endpoints: the calls (coll.c), groups and how they are joined
- * (coll_group.c), and what the operations of a group send and receive (coll_run.c). All of it
- * travels as messages to an active port of the provider. Under the domain's lock.
+ * (coll_group.c), what the operations of a group do (coll_run.c) and send (coll_transfer.c). All of
+ * it travels as messages to an active port of the provider. Under the domain's lock.
  */
 #ifndef GAMMA_PROV_COLL_H
 #define GAMMA_PROV_COLL_H
@@ -298,6 +298,9 @@ int gamma_coll_group_join(struct gamma_fi_ep *ep, const struct fi_collective_add
 struct gamma_coll_group *gamma_coll_group_find(const struct gamma_coll *coll, uint64_t id);
 /* The place of an address, or GAMMA_COLL_NO_PLACE. */
 uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr);
+/* A member's name for people. */
+void gamma_coll_group_name(const struct gamma_coll_group *group, uint32_t place,
+			   char name[GAMMA_NAME_LEN]);
 /* The group is over: everything outstanding will end with that. place: of the member that is the
  * cause, or NO_PLACE; tell: the others do not know it yet. The first cause counts. */
 void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
@@ -328,6 +331,9 @@ uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group);
 bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload);
 void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
+/* Whether this member can do what place 0 says: send and take such frames. */
+bool gamma_coll_open_is_ready(const struct gamma_coll_group *group,
+			      const struct gamma_coll_live *live);
 /* At place 0, which has waited long enough: the group is live without multicast if all have joined.
  * False: they have not. */
 bool gamma_coll_open_end(struct gamma_coll_group *group);
@@ -380,6 +386,22 @@ bool gamma_coll_fallback_casts(const struct gamma_coll_group *group, uint32_t nu
 void gamma_coll_fallback_control(struct gamma_coll_group *group, uint32_t place,
 				 const struct gamma_coll_control *control);
 
+/* ---- coll_transfer.c ---- */
+/* NULL: no memory. */
+struct gamma_coll_transfer *gamma_coll_transfer_get(struct gamma_coll *coll);
+/* Its peer is no longer expected to send for it. */
+void gamma_coll_transfer_stop_expecting(struct gamma_coll_transfer *transfer);
+void gamma_coll_transfer_put(struct gamma_coll *coll, struct gamma_coll_transfer *transfer);
+/* Sends the message of a step; a negative FI_E* if it cannot. */
+int gamma_coll_transfer_send_step(struct gamma_coll_op *op, struct gamma_schedule_step *step);
+/* Sends a frame that a member has asked for. */
+void gamma_coll_transfer_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
+				     const void *bytes, uint32_t len);
+/* Sends a control message. */
+void gamma_coll_transfer_send_control(struct gamma_fi_ep *ep, fi_addr_t to, uint64_t id,
+				      enum gamma_coll_type type, uint32_t number, const void *bytes,
+				      size_t len);
+
 /* ---- coll_run.c ---- */
 /* The outstanding operation of that number, or NULL. */
 struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, uint32_t number);
@@ -387,17 +409,10 @@ struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, 
 void gamma_coll_run_end_step(struct gamma_coll_op *op, uint32_t step);
 /* Something of it has ended: it may end itself. */
 void gamma_coll_run_look(struct gamma_coll_op *op);
-/* Sends a frame that a member has asked for. */
-void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
-				const void *bytes, uint32_t len);
 /* Begins an operation whose call and context are set, and takes it over. */
 int gamma_coll_run_begin(struct gamma_coll_group *group, struct gamma_coll_op *op);
 /* Begins what was held. */
 void gamma_coll_run_begin_held(struct gamma_coll_group *group);
-/* Sends a control message. */
-void gamma_coll_run_send_control(struct gamma_fi_ep *ep, fi_addr_t to, uint64_t id,
-				 enum gamma_coll_type type, uint32_t number, const void *bytes,
-				 size_t len);
 /* Its next poll has something to do. */
 void gamma_coll_run_wake(struct gamma_fi_ep *ep);
 /* Ends the operations of a group that is over, as far as nothing of them is under way. */

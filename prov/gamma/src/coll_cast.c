@@ -196,7 +196,8 @@ static void send_singly(struct gamma_coll_op *op, uint32_t frame, const void *by
 
 	for (uint32_t i = 0; i < group->hosts.count; i++)
 		if (group->leader_places[i] != group->hosts.leaders[group->place])
-			gamma_coll_run_send_repair(op, group->leader_places[i], frame, bytes, len);
+			gamma_coll_transfer_send_repair(op, group->leader_places[i], frame, bytes,
+							len);
 }
 
 static void repair_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
@@ -211,8 +212,8 @@ static void repair_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast
 		stats_of(group)->multicast_again++;
 		gamma_coll_fallback_note(group, 0, 1);
 		if (repair.receiver != GAMMA_STREAM_ALL)
-			gamma_coll_run_send_repair(op, group->leader_places[repair.receiver],
-						   repair.frame, bytes, len);
+			gamma_coll_transfer_send_repair(op, group->leader_places[repair.receiver],
+							repair.frame, bytes, len);
 		else if (is_lossy(group))
 			send_singly(op, repair.frame, bytes, len);
 		else
@@ -230,7 +231,7 @@ static void remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint6
 		return;
 	for (uint32_t i = 0; i < group->hosts.count; i++)
 		if (gamma_stream_lags(&cast->stream, i))
-			gamma_coll_run_send_control(
+			gamma_coll_transfer_send_control(
 				group->ep, group->members[group->leader_places[i]], group->id,
 				GAMMA_COLL_SENT, op->number, &sent, GAMMA_COLL_COUNT_SHORT);
 }
@@ -267,8 +268,8 @@ static void tell(struct gamma_coll_op *op, uint32_t place, enum gamma_coll_type 
 {
 	struct gamma_coll_group *group = op->group;
 
-	gamma_coll_run_send_control(group->ep, group->members[place], group->id, type, op->number,
-				    bytes, len);
+	gamma_coll_transfer_send_control(group->ep, group->members[place], group->id, type,
+					 op->number, bytes, len);
 }
 
 static void report_taken(struct gamma_coll_op *op, const struct gamma_coll_cast *cast,
@@ -522,7 +523,7 @@ static void run_casts(struct gamma_coll_op *op, uint64_t now, bool looked, bool 
 
 static void run_group(struct gamma_coll_group *group, uint64_t now)
 {
-	bool looked = !group->multicast || take_frames(group, now);
+	bool looked = group->opening || !group->multicast || take_frames(group, now);
 	bool first = true;
 	struct gamma_list *pos;
 

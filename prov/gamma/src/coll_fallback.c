@@ -19,8 +19,8 @@ static void say(struct gamma_coll_group *group, enum gamma_coll_type type, uint3
 {
 	const struct gamma_coll_from from = {.number = htonl(number)};
 
-	gamma_coll_run_send_control(group->ep, group->members[0], group->id, type, 0, &from,
-				    sizeof(from));
+	gamma_coll_transfer_send_control(group->ep, group->members[0], group->id, type, 0, &from,
+					 sizeof(from));
 }
 
 static void say_to_all(struct gamma_coll_group *group, enum gamma_coll_type type, uint32_t number)

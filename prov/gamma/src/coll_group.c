@@ -175,22 +175,30 @@ static void free_group(struct gamma_coll_group *group)
 
 /* ---- the end of a group ---- */
 
+void gamma_coll_group_name(const struct gamma_coll_group *group, uint32_t place,
+			   char name[GAMMA_NAME_LEN])
+{
+	const struct gamma_addr *addr = gamma_av_addr(group->ep->av, group->members[place]);
+
+	if (addr)
+		gamma_flow_addr_name(addr, name);
+	else
+		snprintf(name, GAMMA_NAME_LEN, "removed from the AV");
+}
+
 void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
 			    const char *format, ...)
 {
-	const struct gamma_addr *addr =
-		place == GAMMA_COLL_NO_PLACE ? NULL
-					     : gamma_av_addr(group->ep->av, group->members[place]);
-	char name[GAMMA_NAME_LEN] = "unknown";
+	char name[GAMMA_NAME_LEN];
 	va_list args;
 	int len = 0;
 
 	if (group->error)
 		return;
-	if (addr)
-		gamma_flow_addr_name(addr, name);
-	if (place != GAMMA_COLL_NO_PLACE)
+	if (place != GAMMA_COLL_NO_PLACE) {
+		gamma_coll_group_name(group, place, name);
 		len = snprintf(group->cause, sizeof(group->cause), "member %u (%s): ", place, name);
+	}
 	va_start(args, format);
 	vsnprintf(group->cause + len, sizeof(group->cause) - (size_t) len, format, args);
 	va_end(args);
@@ -234,8 +242,8 @@ void gamma_coll_group_tell(struct gamma_coll_group *group, enum gamma_coll_type 
 {
 	for (uint32_t place = 0; place < group->n; place++)
 		if (place != group->place)
-			gamma_coll_run_send_control(group->ep, group->members[place], group->id,
-						    type, group->next, bytes, len);
+			gamma_coll_transfer_send_control(group->ep, group->members[place],
+							 group->id, type, group->next, bytes, len);
 }
 
 void gamma_coll_group_end(struct gamma_coll_group *group)
@@ -319,7 +327,13 @@ static void take_live(struct gamma_coll_group *group, const struct gamma_coll_co
 {
 	const struct gamma_coll_live *live = (const void *) control->bytes;
 
-	if (control->len == sizeof(*live))
+	if (control->len != sizeof(*live) || group->live)
+		return;
+	if (live->payload && !gamma_coll_open_is_ready(group, live))
+		gamma_coll_group_spoil(group, 0, -FI_EOTHER, true,
+				       "it says that multicast works, which member %u has not open",
+				       group->place);
+	else
 		gamma_coll_group_live(group, live);
 }
 
@@ -388,8 +402,8 @@ static void answer_late(struct gamma_fi_ep *ep, const struct gamma_coll_control 
 		return;
 	gamma_flow_addr_name(gamma_endpoint_addr(ep->endpoint), name);
 	snprintf(failure.cause, sizeof(failure.cause), "member %s has left the group", name);
-	gamma_coll_run_send_control(ep, control->source, control->id, GAMMA_COLL_FAILED, 0,
-				    &failure, sizeof(failure));
+	gamma_coll_transfer_send_control(ep, control->source, control->id, GAMMA_COLL_FAILED, 0,
+					 &failure, sizeof(failure));
 }
 
 void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control *control)
@@ -606,8 +620,8 @@ static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *
 	joining.place = htonl(group->place);
 	joining.payload = htonl(gamma_coll_open_payload(group));
 	joining.hosts = htonl(group->hosts_hash);
-	gamma_coll_run_send_control(group->ep, group->members[0], group->id, GAMMA_COLL_JOIN, 0,
-				    &joining, sizeof(joining));
+	gamma_coll_transfer_send_control(group->ep, group->members[0], group->id, GAMMA_COLL_JOIN,
+					 0, &joining, sizeof(joining));
 	return 0;
 }
 

@@ -216,9 +216,9 @@ static void warn_no_multicast(const struct gamma_coll_group *group, const char *
 static void warn_about_member(const struct gamma_coll_group *group, uint32_t place,
 			      const char *what)
 {
-	char name[GAMMA_NAME_LEN] = "", why[GAMMA_COLL_CAUSE_LEN];
+	char name[GAMMA_NAME_LEN], why[GAMMA_COLL_CAUSE_LEN];
 
-	gamma_flow_addr_name(gamma_av_addr(group->ep->av, group->members[place]), name);
+	gamma_coll_group_name(group, place, name);
 	snprintf(why, sizeof(why), "member %u (%s) %s", place, name, what);
 	warn_no_multicast(group, why);
 }
@@ -286,6 +286,13 @@ static void send_test(struct gamma_coll_group *group, uint64_t now)
 
 /* ---- all places ---- */
 
+bool gamma_coll_open_is_ready(const struct gamma_coll_group *group,
+			      const struct gamma_coll_live *live)
+{
+	return group->multicast && !group->opening && ntohl(live->payload) == group->payload &&
+	       ntohl(live->window) >= WINDOW_MIN;
+}
+
 static void report_ready(struct gamma_coll_group *group)
 {
 	struct gamma_coll_ready ready = {.slots = 0};
@@ -298,8 +305,8 @@ static void report_ready(struct gamma_coll_group *group)
 	if (!group->place)
 		note_ready(group, 0, slots);
 	else
-		gamma_coll_run_send_control(group->ep, group->members[0], group->id,
-					    GAMMA_COLL_READY, 0, &ready, sizeof(ready));
+		gamma_coll_transfer_send_control(group->ep, group->members[0], group->id,
+						 GAMMA_COLL_READY, 0, &ready, sizeof(ready));
 }
 
 static void look_for_test(struct gamma_coll_group *group)
@@ -312,8 +319,8 @@ static void look_for_test(struct gamma_coll_group *group)
 		if ((uint32_t) frame.envelope.tag != GAMMA_COLL_TEST)
 			return;
 		if (!group->seen && group->place)
-			gamma_coll_run_send_control(group->ep, group->members[0], group->id,
-						    GAMMA_COLL_SEEN, 0, NULL, 0);
+			gamma_coll_transfer_send_control(group->ep, group->members[0], group->id,
+							 GAMMA_COLL_SEEN, 0, NULL, 0);
 		group->seen = true;
 		gamma_groups_release(group->ep->endpoint, group->multicast);
 	}
@@ -336,6 +343,14 @@ void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now)
 	}
 }
 
+/* payload: as place 0 says. */
+static bool may_open(const struct gamma_coll_group *group, uint32_t payload)
+{
+	return group->place && group->hosts.leaders && gamma_list_empty(&group->cast_entry) &&
+	       !group->live && !group->error && payload >= PAYLOAD_MIN &&
+	       payload <= gamma_coll_open_payload(group);
+}
+
 void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control)
 {
@@ -343,8 +358,7 @@ void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 	const struct gamma_coll_ready *ready = (const void *) control->bytes;
 
 	if (control->type == GAMMA_COLL_GROUP && !place && control->len == sizeof(*named) &&
-	    group->hosts.leaders && gamma_list_empty(&group->cast_entry) && !group->live &&
-	    !group->error)
+	    may_open(group, ntohl(named->payload)))
 		start_opening(group, named);
 	else if (control->type == GAMMA_COLL_READY && !group->place &&
 		 control->len == sizeof(*ready))

@@ -155,7 +155,7 @@ void gamma_coll_relay_remind(struct gamma_coll_op *op, struct gamma_coll_cast *c
 	gamma_take_remind(&cast->take, sent, gamma_now());
 	for (uint32_t i = 0; i < cast->take.relay.count; i++)
 		if (gamma_relay_lags(&cast->take.relay, i, sent))
-			gamma_coll_run_send_control(
+			gamma_coll_transfer_send_control(
 				group->ep, group->members[place_of(group, cast->root, first + i)],
 				group->id, GAMMA_COLL_SENT, op->number, &count, sizeof(count));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Running collective operations: their messages on the way out and in, and what waits for them. The
- * engine calls while it receives, when nothing may be sent; what follows from a message is done in
- * the progress call behind it.
+ * Running collective operations: their steps, their messages on the way in, and what waits for
+ * them. The engine calls while it receives, when nothing may be sent; what follows from a message
+ * is done in the progress call behind it.
  */
 #include "ep.h"
 
@@ -21,43 +21,6 @@ void gamma_coll_run_wake(struct gamma_fi_ep *ep)
 }
 
 /* ---- transfers ---- */
-
-static struct gamma_coll_transfer *get_transfer(struct gamma_coll *coll)
-{
-	struct gamma_coll_transfer *transfer;
-
-	if (gamma_list_empty(&coll->pool)) {
-		transfer = malloc(sizeof(*transfer));
-		if (!transfer)
-			return NULL;
-		gamma_list_init(&transfer->entry);
-	} else {
-		transfer = gamma_list_first(&coll->pool, struct gamma_coll_transfer, entry);
-		gamma_list_remove(&transfer->entry);
-	}
-	transfer->op = NULL;
-	transfer->repair = false;
-	transfer->flow = NULL;
-	transfer->bytes = NULL;
-	return transfer;
-}
-
-/* Its peer is no longer expected to send for it. */
-static void stop_expecting(struct gamma_coll_transfer *transfer)
-{
-	if (transfer->flow)
-		transfer->flow->expected--;
-	transfer->flow = NULL;
-}
-
-static void put_transfer(struct gamma_coll *coll, struct gamma_coll_transfer *transfer)
-{
-	stop_expecting(transfer);
-	free(transfer->bytes);
-	transfer->bytes = NULL;
-	gamma_list_remove(&transfer->entry);
-	gamma_list_append(coll->pool.next, &transfer->entry);
-}
 
 static struct gamma_coll *coll_of(const struct gamma_coll_op *op)
 {
@@ -84,7 +47,7 @@ static void end_transfer(struct gamma_coll_transfer *transfer)
 
 	if (!transfer->repair)
 		gamma_schedule_done(&op->schedule, &op->schedule.steps[transfer->step]);
-	put_transfer(coll_of(op), transfer);
+	gamma_coll_transfer_put(coll_of(op), transfer);
 	gamma_coll_run_look(op);
 }
 
@@ -139,134 +102,12 @@ void gamma_coll_run_end_ops(struct gamma_coll_group *group)
 
 		op->error = group->error;
 		while (!gamma_list_empty(&op->posted))
-			put_transfer(
+			gamma_coll_transfer_put(
 				group->ep->coll,
 				gamma_list_first(&op->posted, struct gamma_coll_transfer, entry));
 		if (gamma_list_empty(&op->flying))
 			end_op(op);
 	}
-}
-
-/* ---- the way out ---- */
-
-static struct gamma_envelope envelope_of(uint64_t id, uint32_t number, uint32_t arg, uint64_t len)
-{
-	return (struct gamma_envelope){
-		.tag = gamma_envelope_port_tag(GAMMA_COLL_PORT, 0, arg),
-		.data = id << GAMMA_COLL_NUMBER_BITS | number,
-		.length = len,
-		.flags = GAMMA_TAGGED | GAMMA_TO_PORT | GAMMA_HAS_DATA,
-	};
-}
-
-static void fill_send(struct gamma_send *send, const struct gamma_envelope *envelope,
-		      const struct iovec *iov)
-{
-	send->iov[0] = *iov;
-	send->iov_count = envelope->length != 0;
-	send->envelope = *envelope;
-	send->level = GAMMA_WHEN_COPIED;
-	send->fence = false;
-	send->more = false;
-	send->may_delay = false;
-}
-
-static bool send_copy(struct gamma_fi_ep *ep, struct gamma_flow *flow,
-		      const struct gamma_envelope *envelope, const struct iovec *iov)
-{
-	return envelope->length <= gamma_settings.inject_size &&
-	       gamma_endpoint_send_copy(ep->endpoint, flow, iov, envelope->length != 0, envelope,
-					false, false) != GAMMA_COPIED_NOT;
-}
-
-static int send_step(struct gamma_coll_op *op, struct gamma_schedule_step *step)
-{
-	struct gamma_coll_group *group = op->group;
-	struct gamma_fi_ep *ep = group->ep;
-	struct gamma_flow *flow = gamma_submit_find_flow(ep, group->members[step->peer]);
-	uint32_t arg = GAMMA_COLL_OPERATION | op->signature << GAMMA_COLL_INDEX_BITS |
-		       (step->index & GAMMA_COLL_INDEX_MASK);
-	struct gamma_envelope envelope = envelope_of(group->id, op->number, arg, step->len);
-	struct iovec iov = {.iov_base = (void *) step->from, .iov_len = step->len};
-	struct gamma_coll_transfer *transfer;
-	int ret;
-
-	if (!flow)
-		return -FI_EADDRNOTAVAIL;
-	if (gamma_likely(send_copy(ep, flow, &envelope, &iov))) {
-		gamma_schedule_done(&op->schedule, step);
-		return 0;
-	}
-	transfer = get_transfer(ep->coll);
-	if (!transfer)
-		return -FI_ENOMEM;
-	fill_send(&transfer->send, &envelope, &iov);
-	transfer->op = op;
-	transfer->step = (uint32_t) (step - op->schedule.steps);
-	gamma_list_append(&op->flying, &transfer->entry);
-	ret = gamma_endpoint_send(ep->endpoint, flow, &transfer->send);
-	if (ret)
-		put_transfer(ep->coll, transfer);
-	return ret;
-}
-
-void gamma_coll_run_send_repair(struct gamma_coll_op *op, uint32_t place, uint32_t frame,
-				const void *bytes, uint32_t len)
-{
-	struct gamma_fi_ep *ep = op->group->ep;
-	struct gamma_flow *flow = gamma_submit_find_flow(ep, op->group->members[place]);
-	struct gamma_envelope envelope =
-		envelope_of(op->group->id, op->number, GAMMA_COLL_REPAIR | frame, len);
-	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
-	struct gamma_coll_transfer *transfer;
-
-	if (!flow || !gamma_flow_usable(flow) || send_copy(ep, flow, &envelope, &iov))
-		return;
-	transfer = get_transfer(ep->coll);
-	if (!transfer)
-		return; /* it will be asked for again */
-	fill_send(&transfer->send, &envelope, &iov);
-	transfer->op = op;
-	transfer->repair = true;
-	gamma_list_append(&op->flying, &transfer->entry);
-	if (gamma_endpoint_send(ep->endpoint, flow, &transfer->send))
-		put_transfer(ep->coll, transfer);
-}
-
-/* bytes: kept until it has been sent. */
-static void queue_control(struct gamma_fi_ep *ep, struct gamma_flow *flow,
-			  const struct gamma_envelope *envelope, const struct iovec *iov)
-{
-	struct gamma_coll_transfer *transfer = get_transfer(ep->coll);
-	struct iovec copy = *iov;
-
-	if (!transfer)
-		return;
-	if (envelope->length) {
-		transfer->bytes = malloc(sizeof(*transfer->bytes));
-		if (!transfer->bytes) {
-			put_transfer(ep->coll, transfer);
-			return;
-		}
-		copy.iov_base = transfer->bytes->bytes;
-		memcpy(copy.iov_base, iov->iov_base, iov->iov_len);
-	}
-	fill_send(&transfer->send, envelope, &copy);
-	gamma_list_append(&ep->coll->sends, &transfer->entry);
-	if (gamma_endpoint_send(ep->endpoint, flow, &transfer->send))
-		put_transfer(ep->coll, transfer);
-}
-
-void gamma_coll_run_send_control(struct gamma_fi_ep *ep, fi_addr_t to, uint64_t id,
-				 enum gamma_coll_type type, uint32_t number, const void *bytes,
-				 size_t len)
-{
-	struct gamma_flow *flow = gamma_submit_find_flow(ep, to);
-	struct gamma_envelope envelope = envelope_of(id, number, type, len);
-	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
-
-	if (flow && gamma_flow_usable(flow) && !send_copy(ep, flow, &envelope, &iov))
-		queue_control(ep, flow, &envelope, &iov);
 }
 
 /* ---- the way in ---- */
@@ -370,7 +211,7 @@ static struct gamma_coll_transfer *take_posted(struct gamma_fi_ep *ep, struct ga
 			continue;
 		if (transfer->recv.capacity != envelope->length)
 			return NULL;
-		stop_expecting(transfer);
+		gamma_coll_transfer_stop_expecting(transfer);
 		gamma_list_remove(&transfer->entry);
 		gamma_list_append(&op->flying, &transfer->entry);
 		return transfer;
@@ -401,7 +242,7 @@ static struct gamma_recv *match_repair(struct gamma_fi_ep *ep, struct gamma_flow
 	struct gamma_coll_group *group = group_of(ep, flow, envelope, &place);
 	struct gamma_coll_op *op = group ? gamma_coll_run_find(group, number_of(envelope)) : NULL;
 	void *at = op ? gamma_coll_cast_place(op, place, frame, envelope->length) : NULL;
-	struct gamma_coll_transfer *transfer = at ? get_transfer(ep->coll) : NULL;
+	struct gamma_coll_transfer *transfer = at ? gamma_coll_transfer_get(ep->coll) : NULL;
 
 	if (!transfer)
 		return NULL;
@@ -525,7 +366,7 @@ void gamma_coll_run_sent(struct gamma_fi_ep *ep, struct gamma_send *send, int er
 	struct gamma_coll_op *op = transfer->op;
 
 	if (!op) {
-		put_transfer(ep->coll, transfer);
+		gamma_coll_transfer_put(ep->coll, transfer);
 		return;
 	}
 	if (error && !transfer->repair)
@@ -582,7 +423,7 @@ static struct gamma_inbound *find_unexpected(struct gamma_coll_op *op,
 
 static int receive_step(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 {
-	struct gamma_coll_transfer *transfer = get_transfer(coll_of(op));
+	struct gamma_coll_transfer *transfer = gamma_coll_transfer_get(coll_of(op));
 	struct gamma_inbound *inbound;
 
 	if (!transfer)
@@ -598,7 +439,7 @@ static int receive_step(struct gamma_coll_op *op, struct gamma_schedule_step *st
 		return expect_peer(op->group, transfer, step->peer);
 	}
 	if (inbound->envelope.length != step->len) {
-		put_transfer(coll_of(op), transfer);
+		gamma_coll_transfer_put(coll_of(op), transfer);
 		return -FI_EINVAL;
 	}
 	gamma_list_remove(&inbound->entry);
@@ -615,7 +456,7 @@ static void run_step(struct gamma_coll_op *op, struct gamma_schedule_step *step)
 
 	switch (step->kind) {
 	case GAMMA_SCHEDULE_SEND:
-		ret = send_step(op, step);
+		ret = gamma_coll_transfer_send_step(op, step);
 		break;
 	case GAMMA_SCHEDULE_RECEIVE:
 		ret = receive_step(op, step);
@@ -758,7 +599,7 @@ uint64_t gamma_coll_run_expire(struct gamma_coll_group *group, uint64_t now)
 		struct gamma_coll_waiting waiting = {.signature = htonl(op->signature)};
 
 		if (now >= op->look_at) {
-			gamma_coll_run_send_control(
+			gamma_coll_transfer_send_control(
 				group->ep, group->members[(group->place + 1) % group->n], group->id,
 				GAMMA_COLL_CHECK, op->number, &waiting, sizeof(waiting));
 			op->asks_after *= 2;
@@ -804,7 +645,7 @@ static void replace_in_group(struct gamma_coll_group *group, const struct gamma_
 
 			if (transfer->flow != flow)
 				continue;
-			stop_expecting(transfer);
+			gamma_coll_transfer_stop_expecting(transfer);
 			transfer->flow = other;
 			if (other)
 				other->expected++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint as its own files see it: ep.c (life), options.c, msg.c and tagged.c (calls),
- * submit.c (what the calls have in common), match.c (arriving messages and posted receives),
- * multi_recv.c, shared_ctx.c, sep.c (scalable endpoints), rma.c, atomic.c and remote.c (operations
- * on remote memory), atomic_target.c, dgram.c, mc.c (multicast groups), coll.c and its siblings
- * (collective operations), completion.c.
+ * The endpoint as its own files see it: ep.c (life), binding.c, options.c, msg.c and tagged.c
+ * (calls), submit.c (what the calls have in common), match.c (arriving messages and posted
+ * receives), multi_recv.c, shared_ctx.c, sep.c (scalable endpoints), rma.c, atomic.c and remote.c
+ * (operations on remote memory), atomic_target.c, dgram.c, mc.c (multicast groups), coll.c and its
+ * siblings (collective operations), completion.c.
  */
 #ifndef GAMMA_EP_H
 #define GAMMA_EP_H
@@ -303,6 +303,12 @@ static inline bool gamma_submit_notifies(bool silent, bool selective, uint64_t f
 {
 	return !silent && (!selective || flags & FI_COMPLETION);
 }
+
+/* ---- binding.c ---- */
+/* fi_ep_bind */
+int gamma_binding_bind(struct fid *fid, struct fid *other, uint64_t flags);
+/* The endpoint closes. */
+void gamma_binding_undo(struct gamma_fi_ep *ep);
 
 /* ---- match.c ---- */
 

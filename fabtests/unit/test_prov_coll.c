@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Unit tests of prov/gamma/src/coll_group.c and coll_open.c: how groups for collective operations
+ * begin and end. The test makes up what the other two members say.
+ */
+#include "prov_fake_engine.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { OWN = 1, OTHER = 2 }; /* in the AV; the other peer has index 0 */
+
+struct collective {
+	struct fake_ep *fep;
+	struct fid_eq *eq;
+	struct gamma_flow *other;
+	struct fid_av_set *set;
+	struct fid_mc *mc;
+};
+
+static struct gamma_fi_ep *inside(const struct collective *c)
+{
+	return gamma_ep_handle_of(c->fep->ep)->ep;
+}
+
+static int setup(void **state)
+{
+	struct collective *c = calloc(1, sizeof(*c));
+	struct fake *fake = fake_open(FI_VERSION(1, 17), FI_THREAD_SAFE, FI_PROGRESS_MANUAL);
+	struct gamma_addr own, other = fake_addr(2, 200, 9);
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+
+	assert_non_null(c);
+	c->fep = fake_ep_open(fake, FI_EP_RDM, FI_COLLECTIVE, 0);
+	own = *gamma_endpoint_addr(c->fep->engine);
+	assert_int_equal(fi_av_insert(c->fep->av, &own, 1, NULL, 0, NULL), 1);
+	assert_int_equal(fi_av_insert(c->fep->av, &other, 1, NULL, 0, NULL), 1);
+	c->other = fake_flow(c->fep, &other);
+	assert_int_equal(fi_eq_open(fake->fabric, &attr, &c->eq, NULL), 0);
+	inside(c)->eq = gamma_container_of(c->eq, struct gamma_eq, eq_fid);
+	gamma_refs_take(&inside(c)->eq->refs);
+	*state = c;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct collective *c = *state;
+	struct fake *fake = c->fep->fake;
+
+	if (c->mc)
+		assert_int_equal(fi_close(&c->mc->fid), 0);
+	if (c->set)
+		assert_int_equal(fi_close(&c->set->fid), 0);
+	fake_ep_close(c->fep);
+	assert_int_equal(fi_close(&c->eq->fid), 0);
+	fake_close(fake);
+	free(c);
+	return 0;
+}
+
+/* Of three members, this one in the first or the second place. */
+static struct gamma_coll_group *join(struct collective *c, unsigned place)
+{
+	struct fi_av_set_attr attr = {.start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL};
+
+	assert_int_equal(fi_av_set(c->fep->av, &attr, &c->set, NULL), 0);
+	assert_int_equal(fi_av_set_insert(c->set, place ? 0 : OWN), 0);
+	assert_int_equal(fi_av_set_insert(c->set, place ? OWN : 0), 0);
+	assert_int_equal(fi_av_set_insert(c->set, OTHER), 0);
+	assert_int_equal(fi_join_collective(c->fep->ep, 0, c->set, 0, &c->mc, NULL), 0);
+	return gamma_container_of(c->mc, struct gamma_coll_group, mc_fid);
+}
+
+/* A member says something. */
+static void say(struct collective *c, struct gamma_flow *from, const struct gamma_coll_group *group,
+		uint32_t type, const void *bytes, size_t len)
+{
+	const struct gamma_envelope envelope = {
+		.tag = gamma_envelope_port_tag(GAMMA_COLL_PORT, 0, type),
+		.data = group->id << GAMMA_COLL_NUMBER_BITS,
+		.length = len,
+		.flags = GAMMA_TAGGED | GAMMA_TO_PORT | GAMMA_HAS_DATA,
+	};
+
+	gamma_domain_lock(inside(c)->domain);
+	gamma_coll_run_deliver(inside(c), from, &envelope, bytes);
+	gamma_domain_unlock(inside(c)->domain);
+	fi_cq_read(c->fep->cq, NULL, 0);
+}
+
+static void say_joined(struct collective *c, struct gamma_flow *from,
+		       const struct gamma_coll_group *group, uint32_t place)
+{
+	struct gamma_coll_joining joining = {
+		.members = htonl(3),
+		.place = htonl(place),
+		.payload = htonl(1000),
+		.hosts = htonl(group->hosts_hash),
+	};
+
+	say(c, from, group, GAMMA_COLL_JOIN, &joining, sizeof(joining));
+}
+
+/* The socket that a member has for multicast: frames that it holds, 0: there is none. */
+static void say_ready(struct collective *c, struct gamma_flow *from,
+		      const struct gamma_coll_group *group, uint32_t slots)
+{
+	struct gamma_coll_ready ready = {.slots = htonl(slots)};
+
+	say(c, from, group, GAMMA_COLL_READY, &ready, sizeof(ready));
+}
+
+static void assert_joined(struct collective *c)
+{
+	struct fi_eq_entry entry;
+	uint32_t event;
+
+	assert_int_equal(fi_eq_read(c->eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_int_equal(event, FI_JOIN_COMPLETE);
+	assert_ptr_equal(entry.fid, &c->mc->fid);
+}
+
+static void assert_join_failed(struct collective *c, const char *cause)
+{
+	struct fi_eq_err_entry error = {0};
+
+	assert_int_equal(fi_eq_readerr(c->eq, &error, 0), sizeof(error));
+	assert_ptr_equal(error.fid, &c->mc->fid);
+	assert_non_null(strstr(error.err_data, cause));
+}
+
+/* ---- joining ---- */
+
+static void join__all_have(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group;
+
+	gamma_settings.multicast = GAMMA_MULTICAST_0;
+	group = join(c, 0);
+	say_joined(c, c->fep->flow, group, 1);
+	assert_false(group->live);
+	say_joined(c, c->other, group, 2);
+	assert_true(group->live);
+	gamma_settings.multicast = GAMMA_MULTICAST_AUTO;
+	assert_joined(c);
+}
+
+static void join__set_is_closed_meanwhile(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join(c, 1);
+	const struct gamma_coll_live live = {.payload = 0};
+
+	assert_int_equal(fi_close(&c->set->fid), 0);
+	c->set = NULL;
+	say(c, c->fep->flow, group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	assert_joined(c);
+}
+
+static void join__group_is_closed_meanwhile(void **state)
+{
+	struct collective *c = *state;
+
+	join(c, 1);
+	assert_int_equal(fi_close(&c->mc->fid), 0);
+	c->mc = NULL;
+}
+
+/* It has no socket for multicast, which is to be said of it by its name. */
+static void join__member_without_multicast_is_removed_from_the_av(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join(c, 0);
+	fi_addr_t index = 0;
+
+	say_joined(c, c->fep->flow, group, 1);
+	say_joined(c, c->other, group, 2);
+	say_ready(c, c->fep->flow, group, 0);
+	assert_int_equal(fi_av_remove(c->fep->av, &index, 1, 0), 0);
+	say_ready(c, c->other, group, 100);
+	/* This member's own socket is opened in a thread. */
+	for (int i = 0; i < 5000 && !group->live; i++) {
+		fi_cq_read(c->fep->cq, NULL, 0);
+		usleep(1000);
+	}
+	assert_true(group->live);
+	assert_joined(c);
+}
+
+static void join__multicast_that_is_not_open_here(void **state)
+{
+	const struct gamma_coll_live live = {.payload = htonl(1000), .window = htonl(1000)};
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join(c, 1);
+
+	say(c, c->fep->flow, group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_false(group->live);
+	assert_join_failed(c, "multicast");
+}
+
+/* ---- the end ---- */
+
+static void spoil__member_is_removed_from_the_av(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join(c, 0);
+	fi_addr_t index = 0;
+
+	assert_int_equal(fi_av_remove(c->fep->av, &index, 1, 0), 0);
+	gamma_domain_lock(inside(c)->domain);
+	gamma_coll_group_spoil(group, 1, -FI_ETIMEDOUT, true, "it is late");
+	gamma_domain_unlock(inside(c)->domain);
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_join_failed(c, "removed");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(join__all_have),
+		TEST(join__set_is_closed_meanwhile),
+		TEST(join__group_is_closed_meanwhile),
+		TEST(join__member_without_multicast_is_removed_from_the_av),
+		TEST(join__multicast_that_is_not_open_here),
+		TEST(spoil__member_is_removed_from_the_av),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
