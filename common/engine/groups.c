@@ -11,9 +11,11 @@
 #include "link/broker.h"
 #include "link/packet.h"
 #include "link/udp.h"
+#include "unix/deferred_close.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -161,12 +163,29 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 	return 0;
 }
 
+/* The last descriptor of a packet socket: to close it waits for all processors (RCU), often for
+ * tens of milliseconds, while the caller holds a lock that progress needs. -1: it need not be kept.
+ * A group that gammad may be asked for again at once must be closed before. */
+static int keep_socket(const struct gamma_endpoint *endpoint, const struct gamma_group *group)
+{
+	bool closed_at_once = group->brokered && !gamma_list_empty(&group->entry);
+
+	if (!group->link || endpoint->local.addr.version != GAMMA_ADDR_VERSION ||
+	    getpid() != endpoint->owner || closed_at_once || gamma_deferred_close_is_full())
+		return -1;
+	return fcntl(group->link->fd, F_DUPFD_CLOEXEC, 0);
+}
+
 void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group)
 {
+	int fd = keep_socket(endpoint, group);
+
 	close_group_link(endpoint, group);
 	group->link = NULL;
 	leave_by_gammad(endpoint, group);
 	free_group(endpoint, group);
+	if (fd >= 0)
+		gamma_deferred_close_fds(&fd, 1);
 }
 
 void gamma_groups_init(struct gamma_endpoint *endpoint)

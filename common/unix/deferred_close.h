@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Closes descriptors that unknown processes have sent to this process's sockets, in a thread of its
- * own. To close the last descriptor of a socket with SO_LINGER takes as long as the sender chose,
- * and so does to close a socket whose queue has such a descriptor. That must not block a thread of
- * the program. (Clearing SO_LINGER first would help only with sockets that were sent themselves,
- * not with those in their queues.)
+ * Closes descriptors in a thread of its own, where that may block: packet sockets, and what unknown
+ * processes have sent to this process's sockets. To close the last descriptor of a socket with
+ * SO_LINGER takes as long as the sender chose, and so does to close a socket whose queue has such a
+ * descriptor. That must not block a thread of the program. (Clearing SO_LINGER first would help
+ * only with sockets that were sent themselves, not with those in their queues.)
  */
 #ifndef GAMMA_DEFERRED_CLOSE_H
 #define GAMMA_DEFERRED_CLOSE_H
