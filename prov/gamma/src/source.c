@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Who has sent a message: from a flow to an index of the address vector and back, also while the
+ * The sender of a message: from a flow to an index of the address vector and back, also while the
  * vector changes. Its entries are what the program knows a peer by, and a receive keeps its source
  * when that entry is removed, or another peer takes its index. Called by match.c, submit.c, av.c.
  */
