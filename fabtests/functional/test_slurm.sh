@@ -172,14 +172,15 @@ time_is_over() { until_true 180 grep -q 'DUE TO TIME LIMIT' "$work/job.out"; }
 
 # ---- the provider alone ----
 
-# bare COMMAND...: it starts the benchmark, which finds its peers through PMIx and measures all.
+# bare COMMAND...: it starts the benchmark, which finds its peers through PMIx and measures all. On a
+# busy machine a message of 0 bytes may take longer than any other: bandwidths may have any value.
 bare() {
 	rm -f "$shared/stats"
 	as_user "$@" "$shared/gamma-pmix" --json --count 20 --largest 65536 >"$work/bare.out" &&
 		cp "$shared/stats" "$work/stats" && cat "$work/bare.out" &&
 		jq -es 'length == 1 and all(.ranks == [0, 1] and (.hosts | sort) == ["node01", "node02"]
-			and .latency_us > 0 and .asymptotic_MBps > 0 and .transmission_MBps > 0
-			and (.sizes | length) == 18)' "$work/bare.out"
+			and ([.asymptotic_MBps, .transmission_MBps] | all(type == "number"))
+			and (.sizes | length == 18 and all(.delay_us > 0)))' "$work/bare.out"
 }
 
 # libgamma COMMAND...: it starts the program of the original's calls on both hosts.
