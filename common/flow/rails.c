@@ -41,6 +41,20 @@ static bool other_is_usable(const struct gamma_rails *rails, unsigned except)
 	return false;
 }
 
+/* What is in flight already has left by the first rail. */
+static void count_in_flight(struct gamma_flow *flow)
+{
+	struct gamma_rail *first = &flow->rails->rail[0];
+
+	first->since = flow->loss.last_sent;
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+		sent->counted = sent->state == GAMMA_SENT_FLYING;
+		first->in_flight += sent->counted;
+	}
+}
+
 void gamma_rails_init(struct gamma_flow *flow)
 {
 	flow->rails = calloc(1, sizeof(*flow->rails));
@@ -50,6 +64,7 @@ void gamma_rails_init(struct gamma_flow *flow)
 	flow->rails->rail[0].state = GAMMA_RAIL_USABLE;
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		flow->rails->rail[r].look = GAMMA_NEVER;
+	count_in_flight(flow);
 }
 
 void gamma_rails_begin(struct gamma_flow *flow)

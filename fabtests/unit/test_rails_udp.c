@@ -205,6 +205,28 @@ static void unasked__rails_are_asked_for_behind_short_messages(void **state)
 	assert_int_equal(rail(1, 1)->state, GAMMA_RAIL_USABLE);
 }
 
+/* Else nobody would look whether the first rail is silent. */
+static void unasked__what_is_in_flight_is_counted(void **state)
+{
+	struct gamma_flow *flow;
+
+	(void) state;
+	raw_and_udp();
+	net->nodes[0].ep.local.use_udp = use_udp;
+	net_exchange(net);
+	flow = net_flow(net, 0, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		net_post(net, 1, 1400);
+		net_send(net, 0, 1, 1400, GAMMA_WHEN_ARRIVED);
+	}
+	net_step(net, net->now + MS);
+	assert_int_equal(gamma_send_window_in_flight(&flow->tx), 3);
+	gamma_rails_begin(flow);
+	assert_int_equal(flow->rails->rail[0].in_flight, 3);
+	net_finish(net, SEC);
+	assert_int_equal(flow->rails->rail[0].in_flight, 0);
+}
+
 static void unasked__a_peer_that_has_none(void **state)
 {
 	(void) state;
@@ -445,6 +467,7 @@ int main(void)
 		UDP_TEST(unasked__a_flow_has_rails_once_a_message_is_long),
 		UDP_TEST(unasked__the_first_link_was_full_before),
 		UDP_TEST(unasked__rails_are_asked_for_behind_short_messages),
+		UDP_TEST(unasked__what_is_in_flight_is_counted),
 		UDP_TEST(unasked__a_peer_that_has_none),
 		UDP_TEST(udp__what_it_refuses_leaves_raw),
 		UDP_TEST(udp__that_is_cut_is_doubted_and_raw_goes_on),
