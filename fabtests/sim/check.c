@@ -192,6 +192,14 @@ static void check_aliases(const struct node *node)
 					 node->index);
 }
 
+/* A link that takes nothing is tried again. */
+static void check_busy(const struct node *node)
+{
+	if (node->ep.local.rails_busy && !node->ep.stalled_until)
+		sim_fail(node->sim, "node %u takes NICs for busy for ever (bits %x)", node->index,
+			 node->ep.local.rails_busy);
+}
+
 static void check_flow_rails(struct node *node, const struct gamma_flow *flow)
 {
 	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
@@ -251,6 +259,7 @@ void check_progress(struct node *node)
 	uint64_t kept = 0;
 
 	check_step(node);
+	check_busy(node);
 	if (node->ep.flow_count > MANY_FLOWS && node->runs % SAMPLE)
 		return;
 	gamma_list_for_each (pos, &node->ep.local.flows) {

@@ -55,7 +55,7 @@ struct incident {
 		DOWN_RAIL
 	} what;
 	unsigned a, b; /* LOWER, SHRINK: b bytes; of a rail: b its place */
-	uint64_t until;
+	uint64_t until; /* LOWER: place of the NIC */
 };
 
 static void happen(struct sim *sim, void *arg)
@@ -98,7 +98,7 @@ static void happen(struct sim *sim, void *arg)
 		sim_switch_mtu(sim, incident.b);
 		break;
 	case LOWER:
-		sim_nic_mtu(sim, incident.a, incident.b);
+		sim_nic_mtu(sim, incident.a, (unsigned) incident.until, incident.b);
 		break;
 	case FOREIGN:
 		sim_foreign(sim, incident.a, incident.b);
@@ -445,6 +445,20 @@ static void excuse_silent(struct plan *plan, struct sim *sim)
 		sim_excuse(sim, i);
 }
 
+/* Other NICs than the first get smaller MTUs. */
+static void plan_rail_mtu(struct plan *plan, struct plan *own, struct sim *sim)
+{
+	unsigned count = percent(own, 50) ? 1 + (unsigned) (dice(own) % 4) : 0;
+
+	while (count--) {
+		struct incident incident = {sim, LOWER, any_node(own), 0, 0};
+
+		incident.until = 1 + dice(own) % (plan->rails - 1);
+		incident.b = (unsigned) spread(own, 600, 8999);
+		plan_incident(sim, some_time(own), incident);
+	}
+}
+
 /* NICs are cut off, or go down, and come back; one of a host, or one after the other. */
 static void plan_rails(struct plan *plan, struct sim *sim)
 {
@@ -466,6 +480,7 @@ static void plan_rails(struct plan *plan, struct sim *sim)
 			      (struct incident){sim, percent(&own, 60) ? CUT_RAIL : DOWN_RAIL, node,
 						nic, until});
 	}
+	plan_rail_mtu(plan, &own, sim);
 	/* Of two hosts, one NIC each: no path is left, and the outages add up. */
 	plan->silence = gamma_max(plan->silence, plan->heal - SIM_START);
 	excuse_silent(plan, sim);

@@ -95,6 +95,7 @@ static void draw_udp_rails(struct plan *plan, unsigned most)
 	for (unsigned r = first; r < most; r++)
 		config->rails[r].mtu =
 			(config->rails[r].mtu ? config->rails[r].mtu : config->mtu) - UDP_OVERHEAD;
+	config->unasked = most == 2 && percent(&own, 60);
 }
 
 /* In one run in eight hosts have several NICs, whose networks differ in rate, delay and MTU. Flows

@@ -232,7 +232,7 @@ void sim_refuse(struct sim *sim, unsigned node, uint64_t until)
 	sim->totals.refusals++;
 	/* Of several NICs one that takes nothing for a millisecond is left, and what it had in
 	 * flight is sent again. */
-	if (sim->nodes[node].ep.local.rail_count > 1)
+	if (sim->config.nics[node] > 1)
 		sim->quiet = false;
 	sim->nodes[node].refuses = until;
 }

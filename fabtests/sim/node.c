@@ -33,10 +33,16 @@ static uint64_t available(const struct node *node, uint64_t when)
 	return gamma_min(node->away, gamma_max(when, takeover) + WAKE_US * SIM_US);
 }
 
+/* Frames that came there; the engine does not look at a link over UDP before it is a rail. */
+static uint32_t frames_of(const struct node *node, unsigned rail)
+{
+	return !rail || rail < node->ep.local.rail_count ? node->nics[rail].ring_count : 0;
+}
+
 static bool has_frames(const struct node *node)
 {
 	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
-		if (node->nics[r].ring_count)
+		if (frames_of(node, r))
 			return true;
 	return false;
 }
@@ -167,7 +173,7 @@ static void progress(struct node *node)
 	if (local->deferred.flow)
 		gamma_flow_process_deferred(local, sim->now);
 	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
-		if (node->nics[r].ring_count)
+		if (frames_of(node, r))
 			taken += take_in(&node->nics[r]);
 	if (local->deferred.flow && gamma_list_empty(&local->ready) &&
 	    sim->now < local->next_deadline)
@@ -293,6 +299,20 @@ static uint32_t begin_nics(struct node *node, uint32_t mtu)
 	return slots;
 }
 
+/* As the engine does with a link over UDP that it has opened unasked: no rail yet. */
+static void begin_unasked(struct node *node, uint8_t mac[GAMMA_MAC_LEN])
+{
+	struct gamma_local *local = &node->ep.local;
+
+	mac[1] = GAMMA_PSEUDO_MAC_1;
+	mac[2] = 1;
+	memcpy(node->ep.udp_mac, mac, GAMMA_MAC_LEN);
+	node->ep.rails[1].link = &node->nics[1].link;
+	local->limits.rail_mtu =
+		(uint32_t) gamma_max(node->nics[0].link.mtu, node->nics[1].link.mtu);
+	local->use_udp = gamma_links_use_udp;
+}
+
 /* As the engine does for an endpoint with several NICs. */
 static void begin_rails(struct node *node, const uint8_t *first)
 {
@@ -301,9 +321,13 @@ static void begin_rails(struct node *node, const uint8_t *first)
 
 	if (config->nics[node->index] < 2)
 		return;
+	memcpy(mac, first, sizeof(mac));
+	if (config->unasked && config->udp[node->index]) {
+		begin_unasked(node, mac);
+		return;
+	}
 	if (gamma_aliases_init(&node->ep))
 		abort();
-	memcpy(mac, first, sizeof(mac));
 	gamma_links_add(&node->ep, &node->nics[0].link, mac, false);
 	for (unsigned r = 1; r < config->nics[node->index]; r++) {
 		bool udp = config->udp[node->index] >> r & 1;

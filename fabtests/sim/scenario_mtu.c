@@ -181,7 +181,7 @@ static uint32_t lower_nic(struct sim *sim, uint64_t back)
 	sim_stop(side, 1, back);
 	if (back == GAMMA_NEVER)
 		sim_excuse(side, 1);
-	sim_nic_mtu(side, 0, LOWERED);
+	sim_nic_mtu(side, 0, 0, LOWERED);
 	sim_exchange(side, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
 	sim_finish(side, 10 * SIM_SEC);
 	sim_run(side, 10 * SIM_MS); /* it asks whether that is true */

@@ -115,9 +115,9 @@ void sim_switch_mtu(struct sim *sim, uint32_t mtu)
 	sim->shrunk = true;
 }
 
-void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu)
+void sim_nic_mtu(struct sim *sim, unsigned node, unsigned nic, uint32_t mtu)
 {
-	struct gamma_link *link = &node_of(sim, node)->nics[0].link;
+	struct gamma_link *link = &node_of(sim, node)->nics[nic].link;
 
 	if (mtu >= link->mtu)
 		return;

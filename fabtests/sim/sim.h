@@ -89,6 +89,7 @@ struct sim_config {
 	uint64_t steps_max;              /* events: more is a livelock */
 	uint8_t nics[SIM_NODES_MAX];     /* of a host; 0: one */
 	uint8_t udp[SIM_NODES_MAX]; /* ditto: bits of those that are over UDP, beside raw ones */
+	bool unasked;               /* hosts whose second of two is over UDP use it if need be */
 	struct sim_rail rails[SIM_RAILS_MAX]; /* by place; the first is not used but for loss */
 };
 
@@ -228,7 +229,7 @@ void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
 /* The switch passes frames up to that many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
 /* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */
-void sim_nic_mtu(struct sim *sim, unsigned node, uint32_t mtu);
+void sim_nic_mtu(struct sim *sim, unsigned node, unsigned nic, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */
 void sim_begin_at(struct sim *sim, unsigned a, unsigned b, uint32_t seq);
 
