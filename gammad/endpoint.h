@@ -50,7 +50,7 @@ struct gammad_translation {
 	__u16 reserved;
 };
 
-/* What gammad sets in the programs when it loads them. */
+/* Constants that gammad sets in the programs when it loads them. */
 struct gammad_constants {
 	__u32 namespace; /* inode of gammad's network namespace, in which only gammad makes sockets
 			  */

@@ -206,7 +206,7 @@ int gammad_setup_remove(void)
 	return ret;
 }
 
-/* What remains: sockets and marks, network options, maps. */
+/* The rest: sockets and marks, network options, maps. */
 int gammad_setup_drop_privileges(void)
 {
 	const uint64_t kept = 1ull << CAP_NET_RAW | 1ull << CAP_NET_ADMIN | 1ull << CAP_BPF;

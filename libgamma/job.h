@@ -12,7 +12,7 @@
 
 enum { JOB_NAME_MAX = 64, JOB_PORT = 7400 };
 
-/* What a node publishes to the others. */
+/* Data that a node publishes to the others. */
 struct job_card {
 	char reliable[JOB_NAME_MAX], best_effort[JOB_NAME_MAX]; /* names of its endpoints */
 	char host[JOB_NAME_MAX];

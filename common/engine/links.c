@@ -190,7 +190,7 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }
 
-/* Nothing is sent by it: that its MTU has been raised again only the NIC itself tells. The size
+/* Nothing is sent by it: only the NIC itself shows that its MTU has been raised again. The size
  * that the ring was made for remains the largest. */
 static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t now)
 {

@@ -24,7 +24,7 @@ enum {
 	KEEP_TENTHS = 7,     /* of the window, after a loss */
 	TURNS = 8,           /* in which a window leaves */
 	TURN_MIN = 2,        /* frames */
-	ROUND_SAMPLES = 4,   /* that tell the round trip of a window */
+	ROUND_SAMPLES = 4,   /* that give the round trip of a window */
 	RISE_MIN_US = 4000,  /* of the round trip: more, and a queue has begun; an eighth of it, */
 	RISE_MAX_US = 16000, /* between these */
 	STEP_MAX = UNIT / 2, /* of the window for one frame: not faster than half slow start */

@@ -279,7 +279,7 @@ void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t
 		gamma_loss_rearm(flow, now);
 }
 
-_Static_assert(GAMMA_SACK_LONG_BITS == GAMMA_WINDOW_MAX, "a long SACK tells of the whole window");
+_Static_assert(GAMMA_SACK_LONG_BITS == GAMMA_WINDOW_MAX, "a long SACK reports the whole window");
 
 /* 64 bits from a frame number on. */
 static uint64_t bits_from(const struct gamma_receive_window *rx, uint32_t seq)

@@ -62,8 +62,8 @@ _Static_assert(sizeof(struct page) == PAGE_BYTES, "one page");
 
 struct gamma_budget_page {
 	uint8_t mac[GAMMA_MAC_LEN];
-	bool leads; /* socket listens for others; else it waits for the page, or is -1 */
-	bool told;  /* why there is no group */
+	bool leads;    /* socket listens for others; else it waits for the page, or is -1 */
+	bool reported; /* why there is no group */
 	int socket;
 	int page_fd;
 	struct page *page; /* NULL: alone */
@@ -329,9 +329,9 @@ static void join(struct gamma_budget_page *share)
 		if (ret == -ECONNREFUSED)
 			ret = lead(share);
 	}
-	if (!ret || share->told)
+	if (!ret || share->reported)
 		return;
-	share->told = true;
+	share->reported = true;
 	gamma_info("receivers of this host do not share the NIC's budget: %s", strerror(-ret));
 }
 

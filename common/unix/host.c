@@ -46,7 +46,8 @@ static uint64_t mix_boot(uint64_t hash)
 	}
 	if (len > 0)
 		return mix(hash, id, len);
-	gamma_warn(BOOT_ID " cannot be read: the host name tells hosts apart instead; mount /proc");
+	gamma_warn(BOOT_ID
+		   " cannot be read: the host name identifies the host instead; mount /proc");
 	return uname(&name) ? hash : mix(hash, name.nodename, strlen(name.nodename));
 }
 
@@ -58,8 +59,7 @@ uint64_t gamma_host_identity(void)
 	if (!stat(NET_NAMESPACE, &st))
 		hash = mix(hash, &st.st_ino, sizeof(st.st_ino));
 	else
-		gamma_warn(NET_NAMESPACE
-			   ": %s: containers of this host are not told apart; mount /proc",
+		gamma_warn(NET_NAMESPACE ": %s: containers of this host count as one; mount /proc",
 			   strerror(errno));
 	hash = finish(hash);
 	return hash ? hash : 1;

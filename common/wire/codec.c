@@ -350,11 +350,11 @@ bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)
 }
 
 /* Told in an item, 8 bytes each but PORT; those of its op are not. */
-enum { ITEM_TELLS = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
+enum { ITEM_NAMED = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 
 static uint8_t item_bits(uint16_t extensions)
 {
-	return (uint8_t) ((extensions & ITEM_TELLS) |
+	return (uint8_t) ((extensions & ITEM_NAMED) |
 			  (extensions & GAMMA_EXT_NAMES_PORT ? GAMMA_ITEM_PORT : 0));
 }
 
@@ -398,27 +398,27 @@ uint8_t *gamma_codec_build_item(uint8_t *at, const struct gamma_fields *item)
 
 const uint8_t *gamma_codec_parse_item(const uint8_t *at, size_t len, struct gamma_fields *item)
 {
-	uint8_t tells, op;
+	uint8_t named, op;
 
 	if (len < sizeof(struct gamma_batch_item))
 		return NULL;
-	tells = at[2];
+	named = at[2];
 	op = at[3];
 	if (op >= sizeof(item_kinds) / sizeof(item_kinds[0]) || !item_kinds[op].head ||
-	    tells & ~(ITEM_TELLS | GAMMA_ITEM_PORT))
+	    named & ~(ITEM_NAMED | GAMMA_ITEM_PORT))
 		return NULL;
 	item->payload_len = get16(at);
-	if (gamma_codec_item_head_len(op, tells) + item->payload_len > len)
+	if (gamma_codec_item_head_len(op, named) + item->payload_len > len)
 		return NULL;
 	item->op = op;
-	item->extensions = (uint16_t) (item_kinds[op].extensions | (tells & ITEM_TELLS) |
-				       (tells & GAMMA_ITEM_PORT ? GAMMA_EXT_NAMES_PORT : 0));
+	item->extensions = (uint16_t) (item_kinds[op].extensions | (named & ITEM_NAMED) |
+				       (named & GAMMA_ITEM_PORT ? GAMMA_EXT_NAMES_PORT : 0));
 	at += sizeof(struct gamma_batch_item);
-	if (tells & GAMMA_EXT_TAG) {
+	if (named & GAMMA_EXT_TAG) {
 		item->tag = get64(at);
 		at += 8;
 	}
-	if (tells & GAMMA_EXT_CQ_DATA) {
+	if (named & GAMMA_EXT_CQ_DATA) {
 		item->data = get64(at);
 		at += 8;
 	}

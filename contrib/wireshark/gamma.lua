@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 --
 -- GAMMA for Wireshark and tshark: dissects the frames that doc/protocol.md specifies, follows the
--- flows, and reassembles messages. doc/captures.md tells how to use it. The tables below repeat
+-- flows, and reassembles messages. doc/captures.md explains its use. The tables below repeat
 -- common/wire/wire.h; fabtests/unit/test_dissector.py holds the two together.
 --
 -- A frame with a wrong checksum is shown but does not change the state of its flow. Sequence

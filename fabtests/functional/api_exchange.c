@@ -48,7 +48,7 @@ static unsigned seed_of(const struct exchange *exchange, unsigned i, bool from_c
 	return 2 * (exchange->round * ROUND + i) + from_client;
 }
 
-static void tell_loss(struct exchange *exchange, int error, const char *cause)
+static void report_loss(struct exchange *exchange, int error, const char *cause)
 {
 	printf("lost: %s, %.2f s after the last completion: %s\n", fi_strerror(error),
 	       now() - exchange->last, cause);
@@ -70,8 +70,8 @@ static bool post(struct exchange *exchange, struct message *message,
 		return true;
 	CHECK(fi_eq_readerr(exchange->node.eq, &event, 0) > 0);
 	CHECK_EQ(event.err, -ret);
-	tell_loss(exchange, event.err,
-		  fi_eq_strerror(exchange->node.eq, event.prov_errno, event.err_data, NULL, 0));
+	report_loss(exchange, event.err,
+		    fi_eq_strerror(exchange->node.eq, event.prov_errno, event.err_data, NULL, 0));
 	return false;
 }
 
@@ -109,7 +109,7 @@ static void note_error(struct exchange *exchange, struct fid_cq *cq)
 
 	CHECK_EQ(fi_cq_readerr(cq, &error, 0), 1);
 	fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text));
-	tell_loss(exchange, error.err, text);
+	report_loss(exchange, error.err, text);
 }
 
 /* The CQ data of any completion says whether the peer's round is its last one. */

@@ -303,7 +303,7 @@ static void expect_lost_peer(struct node *node)
 static void test_peer_closed_event(bool sender)
 {
 	struct message message;
-	struct node node, told;
+	struct node node, informed;
 
 	node_open_pair(&node, &(struct node_options){0});
 	if (!sender) {
@@ -312,13 +312,13 @@ static void test_peer_closed_event(bool sender)
 		node_close(&node);
 		return;
 	}
-	open_with_domain_events(&told, &node);
-	send_one(&told, 100, 0);
+	open_with_domain_events(&informed, &node);
+	send_one(&informed, 100, 0);
 	message_init(&message, 200000, 1);
-	message_send(&told, &message);
+	message_send(&informed, &message);
 	aside_sync();
-	expect_lost_peer(&told);
-	close_with_domain_events(&told);
+	expect_lost_peer(&informed);
+	close_with_domain_events(&informed);
 	message_free(&message);
 	node_close(&node);
 }

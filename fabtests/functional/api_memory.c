@@ -33,7 +33,7 @@ static struct memory memory_now(void)
  * the first time a leak. */
 enum { WINDOW_SLACK = 3 << 20, ENDPOINT_SLACK = 64 << 10, RESIDENT_SLACK = 4 << 20 };
 
-static void tell_growth(const char *of, struct memory before, long long heap_slack)
+static void print_growth(const char *of, struct memory before, long long heap_slack)
 {
 	struct memory after = memory_now();
 
@@ -94,7 +94,7 @@ static void test_million(bool sender)
 	stream(&node, 0, WARM, sender);
 	before = memory_now();
 	stream(&node, WARM, MILLION, sender);
-	tell_growth("a million messages", before, WINDOW_SLACK);
+	print_growth("a million messages", before, WINDOW_SLACK);
 	node_close_pair(&node);
 }
 
@@ -130,7 +130,7 @@ static void test_cycles(bool sender)
 			before = memory_now();
 		cycle(i, sender);
 	}
-	tell_growth("a thousand endpoints", before, ENDPOINT_SLACK);
+	print_growth("a thousand endpoints", before, ENDPOINT_SLACK);
 }
 
 const struct test memory_tests[] = {

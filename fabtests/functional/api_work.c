@@ -265,23 +265,23 @@ static void test_deferred(bool sender)
 	struct works works;
 
 	open_works(&works, 0);
-	for (unsigned told = 0; told < 2; told++) {
+	for (unsigned completes = 0; completes < 2; completes++) {
 		message_init(&works.message, LEN, 1);
 		if (sender)
-			message_fill(&works.message, told);
-		CHECK_EQ(queue_tagged(&works, sender, told ? FI_COMPLETION : 0), 0);
+			message_fill(&works.message, completes);
+		CHECK_EQ(queue_tagged(&works, sender, completes ? FI_COMPLETION : 0), 0);
 		aside_sync();
-		CHECK_EQ(fi_cntr_read(works.done), told);
+		CHECK_EQ(fi_cntr_read(works.done), completes);
 		CHECK_EQ(fi_cntr_add(works.go, 1), 0);
-		wait_count(works.done, told + 1);
-		if (told) {
+		wait_count(works.done, completes + 1);
+		if (completes) {
 			wait_completion(sender ? works.node.tx_cq : works.node.rx_cq, &completion);
 			CHECK(completion.entry.op_context == &works);
 		} else {
 			expect_nothing(sender ? works.node.tx_cq : works.node.rx_cq);
 		}
 		if (!sender)
-			message_check(&works.message, told, LEN);
+			message_check(&works.message, completes, LEN);
 		aside_sync();
 		message_free(&works.message);
 		works.work.threshold++;

@@ -17,10 +17,10 @@ reader_gets_its_own() {
 
 # COMMAND starts a client that has an endpoint until let_go; it writes to hold.out.
 hold_by() { # COMMAND...
-	[ -p "$work/tell" ] || mkfifo "$work/tell"
-	"$@" <"$work/tell" >"$work/hold.out" 2>&1 &
+	[ -p "$work/commands" ] || mkfifo "$work/commands"
+	"$@" <"$work/commands" >"$work/hold.out" 2>&1 &
 	holder=$!
-	exec 7>"$work/tell"
+	exec 7>"$work/commands"
 	until_true 10 grep -qx held "$work/hold.out" || not_ok "hostile holder" "$work/hold.out"
 }
 

@@ -81,7 +81,7 @@ static void post_row(struct bench_ep *s, void *buf)
 		bench_ep_post(s, buf, BYTES, TAG_MESSAGE);
 }
 
-static void tell(int pipe)
+static void signal_parent(int pipe)
 {
 	if (write(pipe, "", 1) != 1)
 		bench_ep_fail("pipe", -FI_EIO);
@@ -93,13 +93,13 @@ static void serve_rows(struct bench_ep *s, fi_addr_t peer, int pipe)
 	char in[BYTES], out[BYTES] = {0};
 
 	post_row(s, in);
-	tell(pipe);
+	signal_parent(pipe);
 	for (in[0] = 0; !in[0];) {
 		for (int i = 0; i < ROW; i++)
 			bench_ep_receive(s);
 		post_row(s, in);
 		measured_row_send(s, peer, out);
-		tell(pipe);
+		signal_parent(pipe);
 	}
 }
 
@@ -119,7 +119,7 @@ static void serve(struct bench_ep *s, int pipe)
 		bench_ep_receive(s);
 		bench_ep_post(s, in, BYTES, TAG_MESSAGE);
 		bench_ep_send(s, peer, out, BYTES, TAG_MESSAGE);
-		tell(pipe);
+		signal_parent(pipe);
 	}
 	serve_rows(s, peer, pipe);
 }

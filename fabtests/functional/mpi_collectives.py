@@ -41,7 +41,7 @@ def expect(fits, what):
 
 
 def fill(seed, size):
-    """SIZE bytes that tell SEED from adjacent seeds, wherever they begin."""
+    """SIZE bytes that differ from those of adjacent seeds, wherever they begin."""
     start = seed % 251
     return (PATTERN[start:start + 251] * (size // 251 + 1))[:size]
 

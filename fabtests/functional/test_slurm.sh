@@ -230,9 +230,9 @@ first_ends() { cancel && job_ends cancel; }
 
 # A process that gets away from its job keeps its endpoint.
 gets_away() {
-	mkfifo "$shared/tell" && chmod 666 "$shared/tell" && exec 7<>"$shared/tell" || return 1
+	mkfifo "$shared/commands" && chmod 666 "$shared/commands" && exec 7<>"$shared/commands" || return 1
 	as_user srun -w node01 -n1 setsid -f sh -c "exec '$shared/gamma-hostile' hold \
-		$(data_mac 1) $(data_mac 2) <'$shared/tell' >'$shared/away.out' 2>&1" &&
+		$(data_mac 1) $(data_mac 2) <'$shared/commands' >'$shared/away.out' 2>&1" &&
 		until_true 10 grep -qx held "$shared/away.out" && until_true 30 ended_but 1
 }
 

@@ -12,9 +12,9 @@
 # Instructions of one message of 8 bytes, about a twentieth above what they were measured to be with
 # gcc 12 at -O2 and link-time optimisation (1,805, 1,256, in a burst of 64: 554 and 696; less at
 # -O3, the default), without it about a tenth above: fi_tsend and fi_cq_read of its completion;
-# fi_cq_read, which finds the frame, and fi_trecv of the next. A send takes in what the frame that
-# it answers told, once it has left itself: some 400 of its instructions. Raise them for a reason
-# only, lower them when they have become less.
+# fi_cq_read, which finds the frame, and fi_trecv of the next. After it has left, a send processes
+# the deferred acknowledgement of the frame that it answers: some 400 instructions. Raise them for
+# a reason only, lower them when they have become less.
 send_budget=1820 receive_budget=1350 row_send_budget=570 row_receive_budget=740
 # The same within a host (608 and 1,379, at -O3 564 and 1,255, with a call of epoll in each of the
 # first 4,096 polls).

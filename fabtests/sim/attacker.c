@@ -3,9 +3,9 @@
  * A host at the switch that sends frames in the names of the others. It knows what LOOKUP reveals
  * of them, repeats frames that it has recorded, alters some of these, and invents others. It
  * guesses frame numbers well, but not so well that a receiver would have to believe it: a protocol
- * without keys cannot tell DATA with the right number, or an acknowledgement of what is in flight,
- * from the peer's. What it never knows are random numbers. Random numbers of its own, so that the
- * rest of a run is drawn as without it.
+ * without keys cannot distinguish DATA with the right number, or an acknowledgement of what is in
+ * flight, from the peer's. What it never knows are random numbers. Random numbers of its own, so
+ * that the rest of a run is drawn as without it.
  */
 #include "internal.h"
 

@@ -13,7 +13,7 @@ seeds=${GAMMA_SIM_SEEDS:-2000}
 # seventh a handler answers a peer that has died, when a fetch from it has failed. In the eighth a
 # rail was left after several refusals at once; in the ninth a peer that had ended the flow
 # answered probes of rails, and was not believed. In the tenth flows that were idle kept what a slow
-# stream could have used, in the eleventh an acknowledgement on data told too little of what had
+# stream could have used, in the eleventh an acknowledgement on data reported too little of what had
 # arrived by several rails, and in the twelfth a peer with one rail answered the probe of a rail,
 # which proved nothing. In the next two a sender without credit must be believed; in the next
 # two sides waited for each other's notices of demoted messages; in the

@@ -158,7 +158,7 @@ static void chaos__every_message_once_intact_and_in_order(void **state)
 	current = 0;
 }
 
-static int tell_seed(void **state)
+static int print_seed(void **state)
 {
 	(void) state;
 	if (current)
@@ -169,7 +169,8 @@ static int tell_seed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(chaos__every_message_once_intact_and_in_order, tell_seed),
+		cmocka_unit_test_teardown(chaos__every_message_once_intact_and_in_order,
+					  print_seed),
 	};
 
 	gamma_log_set_sink(NULL);

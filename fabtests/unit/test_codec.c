@@ -362,37 +362,37 @@ static void items__come_back(void **state)
 		{GAMMA_OP_FETCH, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
 		{GAMMA_OP_COMPARE, GAMMA_EXT_RMA | GAMMA_EXT_ATOMIC | GAMMA_EXT_FRAGMENT},
 	};
-	static const uint16_t told[] = {0, GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA,
-					GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA,
-					GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT};
-	enum { TOLD = sizeof(told) / sizeof(told[0]) };
+	static const uint16_t named[] = {0, GAMMA_EXT_TAG, GAMMA_EXT_CQ_DATA,
+					 GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA,
+					 GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT};
+	enum { NAMED = sizeof(named) / sizeof(named[0]) };
 	uint8_t room[100];
 
 	(void) state;
-	for (size_t i = 0; i < TOLD * sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gamma_fields item = {.op = rows[i / TOLD].op, .payload_len = 5}, back = {0};
+	for (size_t i = 0; i < NAMED * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gamma_fields item = {.op = rows[i / NAMED].op, .payload_len = 5}, back = {0};
 		size_t len;
 
 		set_extensions(&item);
-		item.extensions = rows[i / TOLD].extensions | told[i % TOLD];
+		item.extensions = rows[i / NAMED].extensions | named[i % NAMED];
 		len = (size_t) (gamma_codec_build_item(room, &item) - room);
 		assert_int_equal(len, sizeof(struct gamma_batch_item) +
 					      gamma_codec_extensions_len(item.extensions));
-		assert_int_equal(len, gamma_codec_item_head_len(item.op, told[i % TOLD]));
+		assert_int_equal(len, gamma_codec_item_head_len(item.op, named[i % NAMED]));
 		assert_ptr_equal(gamma_codec_parse_item(room, len + 5, &back), room + len);
 		assert_int_equal(back.op, item.op);
 		assert_int_equal(back.extensions, item.extensions);
 		assert_int_equal(back.payload_len, 5);
-		assert_true(!(told[i % TOLD] & GAMMA_EXT_TAG) || back.tag == item.tag);
-		assert_true(!(told[i % TOLD] & GAMMA_EXT_CQ_DATA) || back.data == item.data);
-		if (rows[i / TOLD].extensions & GAMMA_EXT_RMA) {
+		assert_true(!(named[i % NAMED] & GAMMA_EXT_TAG) || back.tag == item.tag);
+		assert_true(!(named[i % NAMED] & GAMMA_EXT_CQ_DATA) || back.data == item.data);
+		if (rows[i / NAMED].extensions & GAMMA_EXT_RMA) {
 			assert_true(back.rma_address == item.rma_address);
 			assert_true(back.rma_key == item.rma_key);
 			assert_true(back.rma_length == item.rma_length);
 		}
-		if (rows[i / TOLD].extensions & GAMMA_EXT_FRAGMENT)
+		if (rows[i / NAMED].extensions & GAMMA_EXT_FRAGMENT)
 			assert_true(back.fragment == item.fragment);
-		if (rows[i / TOLD].extensions & GAMMA_EXT_ATOMIC)
+		if (rows[i / NAMED].extensions & GAMMA_EXT_ATOMIC)
 			assert_int_equal(back.count, item.count);
 		for (size_t less = 0; less < len + 5; less++)
 			assert_null(gamma_codec_parse_item(room, less, &back));

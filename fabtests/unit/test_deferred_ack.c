@@ -85,16 +85,16 @@ static void message__first_and_the_rest_when_settled(void **state)
 
 static void answer__acknowledges_what_is_late(void **state)
 {
-	struct gamma_fields fields = next_message(flow->tx.next), told;
+	struct gamma_fields fields = next_message(flow->tx.next), sent;
 	struct gamma_frame frame;
 
 	(void) state;
 	assert_true(arrives(&fields));
 	send_now(&frame);
 	gamma_flow_process_deferred(local, net->now);
-	assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &told), GAMMA_OK);
-	assert_true(told.extensions & GAMMA_EXT_ACK);
-	assert_int_equal(told.ack, fields.seq + 1);
+	assert_int_equal(gamma_codec_parse(frame.head, frame.head_len, &sent), GAMMA_OK);
+	assert_true(sent.extensions & GAMMA_EXT_ACK);
+	assert_int_equal(sent.ack, fields.seq + 1);
 	assert_int_equal(flow->ack.owed, 0);
 	assert_false(gamma_timers_is_set(flow, GAMMA_TIMER_ACK));
 	assert_int_equal(gamma_send_window_unacked(&flow->tx), 1);

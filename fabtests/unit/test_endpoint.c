@@ -432,7 +432,7 @@ static void messages__to_a_partial_address(void **state)
 
 /* ---- gammad's word that an endpoint has been revoked ---- */
 
-static void tell_revoked(const struct side *side, uint32_t epoch)
+static void send_revoked(const struct side *side, uint32_t epoch)
 {
 	const struct gamma_addr *addr = gamma_endpoint_addr(side->ep);
 	struct gamma_fields fields = {
@@ -466,9 +466,9 @@ static void revoked__all_ends_with_an_error(void **state)
 	netns_needed();
 	far = gamma_endpoint_addr(sides[FAR].ep);
 	assert_int_equal(start_send(&sides[A], far, 100000), 0);
-	tell_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch) + 1);
+	send_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch) + 1);
 	assert_false(sides[A].sent);
-	tell_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch));
+	send_revoked(&sides[A], ntohl(gamma_endpoint_addr(sides[A].ep)->epoch));
 	assert_true(sides[A].sent);
 	assert_int_equal(sides[A].send_error, -EACCES);
 	assert_string_equal(sides[A].cause, GAMMA_REVOKED);

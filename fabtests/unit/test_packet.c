@@ -349,11 +349,11 @@ static void send_fails(int error)
 {
 	struct gamma_fields f = fields(1);
 	struct gamma_frame frame;
-	int told = 0;
+	int given = 0;
 
 	make(&frame, &f, NULL);
-	assert_int_equal(out->ops->send(out, &frame, 1, &told), 0);
-	assert_int_equal(told, error);
+	assert_int_equal(out->ops->send(out, &frame, 1, &given), 0);
+	assert_int_equal(given, error);
 }
 
 /* What is put leaves and arrives, soon. */

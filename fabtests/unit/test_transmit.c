@@ -337,21 +337,21 @@ static void now__some_times_are_exact(void **state)
 static void now__the_clock_is_needed_for_a_delay(void **state)
 {
 	struct gamma_fields fields;
-	unsigned told = 0;
+	unsigned reports = 0;
 
 	(void) state;
 	flow->heard_of = flow->rx.begun = true;
 	for (int i = 0; i < 3 * GAMMA_DELAY_EVERY; i++) {
-		bool tells;
+		bool reported;
 
 		gamma_ack_owe(flow);
-		tells = gamma_ack_reports_delay(flow);
+		reported = gamma_ack_reports_delay(flow);
 		fields = (struct gamma_fields){.kind = GAMMA_KIND_DATA};
-		gamma_ack_attach(flow, &fields, false, tells ? net->now : 0);
-		assert_int_equal(!!(fields.extensions & GAMMA_EXT_DELAY), tells);
-		told += tells;
+		gamma_ack_attach(flow, &fields, false, reported ? net->now : 0);
+		assert_int_equal(!!(fields.extensions & GAMMA_EXT_DELAY), reported);
+		reports += reported;
 	}
-	assert_int_equal(told, 3);
+	assert_int_equal(reports, 3);
 }
 
 static void now__unsent_is_sent_later(void **state)

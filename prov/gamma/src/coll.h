@@ -302,8 +302,8 @@ uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr);
 void gamma_coll_group_name(const struct gamma_coll_group *group, uint32_t place,
 			   char name[GAMMA_NAME_LEN]);
 /* The group is over: everything outstanding will end with that. place: of the member that is the
- * cause, or NO_PLACE; tell: the others do not know it yet. The first cause counts. */
-void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
+ * cause, or NO_PLACE; report: the others do not know it yet. The first cause counts. */
+void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool report,
 			    const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* An error is new: all members hear of it, and what is outstanding ends. */
 void gamma_coll_group_end(struct gamma_coll_group *group);
@@ -316,8 +316,8 @@ uint64_t gamma_coll_group_expire(struct gamma_fi_ep *ep, uint64_t now);
 /* All members have joined: the group is live, perhaps with multicast. */
 void gamma_coll_group_live(struct gamma_coll_group *group, const struct gamma_coll_live *live);
 /* A control message to all others. */
-void gamma_coll_group_tell(struct gamma_coll_group *group, enum gamma_coll_type type,
-			   const void *bytes, size_t len);
+void gamma_coll_group_send_all(struct gamma_coll_group *group, enum gamma_coll_type type,
+			       const void *bytes, size_t len);
 
 /* ---- coll_open.c ---- */
 /* Finds out who is on which host. */

@@ -263,8 +263,8 @@ static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, 
 
 /* ---- receiving ---- */
 
-static void tell(struct gamma_coll_op *op, uint32_t place, enum gamma_coll_type type,
-		 const void *bytes, size_t len)
+static void send_to_place(struct gamma_coll_op *op, uint32_t place, enum gamma_coll_type type,
+			  const void *bytes, size_t len)
 {
 	struct gamma_coll_group *group = op->group;
 
@@ -278,8 +278,8 @@ static void report_taken(struct gamma_coll_op *op, const struct gamma_coll_cast 
 	const struct gamma_coll_count taken = {.frames = htonl(frames), .root = htonl(cast->root)};
 	uint32_t parent = gamma_coll_relay_parent(op->group, cast->root);
 
-	tell(op, parent, GAMMA_COLL_TAKEN, &taken,
-	     parent == cast->root ? GAMMA_COLL_COUNT_SHORT : sizeof(taken));
+	send_to_place(op, parent, GAMMA_COLL_TAKEN, &taken,
+		      parent == cast->root ? GAMMA_COLL_COUNT_SHORT : sizeof(taken));
 }
 
 /* looked: at all frames that have come, so that others are missing. */
@@ -299,7 +299,7 @@ static void report_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast
 		for (unsigned i = 0; i < GAMMA_STREAM_ASK_WORDS; i++)
 			ask.bits[i] = htonl(asked.bits[i]);
 		stats_of(op->group)->multicast_asks += gamma_take_lost(take, &asked);
-		tell(op, cast->root, GAMMA_COLL_ASK, &ask, sizeof(ask));
+		send_to_place(op, cast->root, GAMMA_COLL_ASK, &ask, sizeof(ask));
 	}
 	if (gamma_take_is_complete(take))
 		end_step(op, cast);

@@ -27,7 +27,7 @@ static void say_to_all(struct gamma_coll_group *group, enum gamma_coll_type type
 {
 	const struct gamma_coll_from from = {.number = htonl(number)};
 
-	gamma_coll_group_tell(group, type, &from, sizeof(from));
+	gamma_coll_group_send_all(group, type, &from, sizeof(from));
 }
 
 /* ---- at place 0 ---- */

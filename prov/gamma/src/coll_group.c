@@ -186,7 +186,7 @@ void gamma_coll_group_name(const struct gamma_coll_group *group, uint32_t place,
 		snprintf(name, GAMMA_NAME_LEN, "removed from the AV");
 }
 
-void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool tell,
+void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int error, bool report,
 			    const char *format, ...)
 {
 	char name[GAMMA_NAME_LEN];
@@ -203,7 +203,7 @@ void gamma_coll_group_spoil(struct gamma_coll_group *group, uint32_t place, int 
 	vsnprintf(group->cause + len, sizeof(group->cause) - (size_t) len, format, args);
 	va_end(args);
 	group->error = error;
-	group->reports = tell;
+	group->reports = report;
 	group->bad = true;
 	group->ep->coll->bad = true;
 	gamma_coll_run_wake(group->ep);
@@ -237,8 +237,8 @@ static void report_join(struct gamma_coll_group *group)
 		gamma_eq_report(eq_of(group->ep), FI_JOIN_COMPLETE, &entry, sizeof(entry));
 }
 
-void gamma_coll_group_tell(struct gamma_coll_group *group, enum gamma_coll_type type,
-			   const void *bytes, size_t len)
+void gamma_coll_group_send_all(struct gamma_coll_group *group, enum gamma_coll_type type,
+			       const void *bytes, size_t len)
 {
 	for (uint32_t place = 0; place < group->n; place++)
 		if (place != group->place)
@@ -254,7 +254,7 @@ void gamma_coll_group_end(struct gamma_coll_group *group)
 	group->bad = false;
 	memcpy(failure.cause, group->cause, sizeof(failure.cause));
 	if (group->reports)
-		gamma_coll_group_tell(group, GAMMA_COLL_FAILED, &failure, sizeof(failure));
+		gamma_coll_group_send_all(group, GAMMA_COLL_FAILED, &failure, sizeof(failure));
 	if (group->join_by != GAMMA_NEVER && !group->live) {
 		count_join(coll, group->set, -1);
 		report_join(group);
@@ -305,7 +305,7 @@ static void note_joined(struct gamma_coll_group *group, uint32_t place, uint32_t
 	group->ep->coll->look_at = gamma_min(group->ep->coll->look_at, group->join_by);
 	if (gamma_coll_open_begin(group, group->payload))
 		return;
-	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	gamma_coll_group_send_all(group, GAMMA_COLL_LIVE, &live, sizeof(live));
 	gamma_coll_group_live(group, &live);
 }
 

@@ -181,7 +181,7 @@ bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
 	named.port = htons((uint16_t) (random[1] % 65535 + 1));
 	named.payload = htonl(payload);
 	group->slots = UINT32_MAX;
-	gamma_coll_group_tell(group, GAMMA_COLL_GROUP, &named, sizeof(named));
+	gamma_coll_group_send_all(group, GAMMA_COLL_GROUP, &named, sizeof(named));
 	start_opening(group, &named);
 	return true;
 }
@@ -202,7 +202,7 @@ static void end_test(struct gamma_coll_group *group, bool works)
 		live.payload = htonl(group->payload);
 		live.window = htonl(window_of(group));
 	}
-	gamma_coll_group_tell(group, GAMMA_COLL_LIVE, &live, sizeof(live));
+	gamma_coll_group_send_all(group, GAMMA_COLL_LIVE, &live, sizeof(live));
 	gamma_coll_group_live(group, &live);
 }
 

@@ -195,7 +195,7 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 }
 
 /* For readers who look for lost microseconds. */
-static void tell_hint(const char *nic)
+static void show_hint(const char *nic)
 {
 	char text[160];
 
@@ -276,9 +276,9 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		domain_close(&domain->domain_fid.fid);
 		return ret;
 	}
-	tell_hint(domain->nic.name);
+	show_hint(domain->nic.name);
 	for (unsigned i = 0; i < domain->more_count && !domain->nic.has_udp; i++)
-		tell_hint(domain->more[i].name);
+		show_hint(domain->more[i].name);
 	list_as_open(domain);
 	*domain_fid = &domain->domain_fid;
 	return 0;
