@@ -17,7 +17,6 @@ from tree import TOP, check, end, read
 
 CODE = r"\.(c|h|py|sh|lua|patch)$"
 TEXT = r"\.(md|[1-9]|svg|conf)$|^[A-Z]+$"
-PRODUCT = r"^(common|prov|ompi-mca|gammad|tools|libgamma)/.*\.[ch]$"
 ANY = ""
 ARP = re.compile(r"(\b|_)arp(\b|_)|\bnd_|nud_|ndmsg|newneigh|getneigh|neighbour[- _](entry|entries|table|state|cache|discovery)"
                  r"|ip neigh", re.I)
@@ -56,7 +55,6 @@ WORDS = [
     ("shm copy model", r"gamma_copying\w*|->copying\b", ANY),
     ("report, send, advertise, distinguish", r"\b(tells?|told|untold)\b|_tells?\b|_told\b|\btells?_\w+", ANY,
      re.compile(r"NEWS\.md|test_names\.py")),
-    ("a noun", r"(^|/\* |\* |\. |: )What(ever)? (?!is |are |if |else |about )", PRODUCT),
     ("a subject of its own", r"(^|/\* |\* |\. |: )Who(ever)?\s+(?!is\b.*\?)\w+(?![^.]*\?)", ANY),
 ]
 SKIP = re.compile(r"^(LICENSE|fabtests/unit/test_vocabulary\.py|doc/glossary\.md|\.git)")

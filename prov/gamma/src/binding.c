@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What an endpoint is bound to: queues, counters, the address vector, shared contexts. It holds a
- * reference to each until it is closed.
+ * Objects that an endpoint is bound to: queues, counters, the address vector, shared contexts. It
+ * holds a reference to each until it is closed.
  */
 #include "ep.h"
 
