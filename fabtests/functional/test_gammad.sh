@@ -3,7 +3,7 @@
 #
 # gammad: ordinary users, without any capability, have endpoints by it, by name and on one host
 # too. A hostile one sends and reads nothing that is not his, as the wire outside of his host
-# shows. What gammad does when it is killed, restarted, reloaded, asked for too much.
+# shows. It also tests a gammad that is killed, restarted, reloaded, or asked for too much.
 # What stands in single quotes is jq's or the inner shell's; functions are called through check.
 # shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -136,7 +136,7 @@ if user_on labuser node01 unshare -Urn true; then
 	attack "with a network of its own" unshare -Urn
 fi
 
-# What somebody may take away: filters of the NIC by tc, links of the slots by their pins.
+# Objects that an administrator may remove: filters of the NIC by tc, links of the slots by their pins.
 if [ -n "${links[*]}" ]; then
 	on node01 sh -c 'tc qdisc add dev gam0 clsact; tc qdisc del dev gam0 clsact'
 	on node01 sh -c 'rm /run/gammad/bpf/in* /run/gammad/bpf/out*'
@@ -281,7 +281,7 @@ check_fails "a mistake is reported, the old configuration stays" "old one stays"
 conf 1 'nic gam0 slots 8' 'limit 100'
 check "reload again" on node01 "$gammactl" reload
 # The group file stands for a slow name service: a process holds a lease on it, learns when it is
-# opened, and whoever opens it waits until that process ends.
+# opened, and a process that opens it waits until that process ends.
 cat >"$shared/names.py" <<-'END'
 	import fcntl, os, signal, sys
 	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])

@@ -58,7 +58,7 @@ pings "an Ethernet without an answer" 1 '^lookup +failed +nothing answers: .* 0x
 pings "it may be another release" 1 'gamma of one release' -t 0.3 "$node02"
 pings "this host without a program" 1 '^lookup +failed +no gamma program of this host' "$node01"
 
-# ---- somebody answers ----
+# ---- a host answers ----
 
 listen server node02 "$tool" -l 7001
 pings "a MAC address" 0 '^5 sent, 5 answered, 0 % lost' "$node02"

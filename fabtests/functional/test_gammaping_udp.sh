@@ -41,7 +41,7 @@ pings "an address without a host" 1 '^lookup +failed +nothing answers' --udp "${
 says "the router says that it is unreachable" '\.254 reports: the host is unreachable.*ICMP type 3'
 pings "an address without a route" 2 '^name +failed +.*' --udp 192.0.2.1
 
-# ---- somebody listens ----
+# ---- a host listens ----
 
 start server node02 300 "${user[@]}" "$tool" -l -u -I gam0
 wait_for_line server "^listening on gam0 $peer port 47593" 5 || not_ok "it listens" "$work/server.out"

@@ -181,13 +181,13 @@ if [ -x "$(type -P python3)" ]; then
 	"$top_srcdir/quickstart" fuzz x >"$work/out" 2>&1 || true
 	check "nor without a terminal" without has_colours
 fi
-# Nothing else has any: who adds some adds a check like these.
+# No other program has colours: a new one needs a check like these.
 coloured() { grep -lE '\\(e|033|x1b)\[[0-9;]*m' "$top_srcdir"/{tools,gammad,common/*}/*.c "$top_srcdir"/lab/*; }
 check "the other tools have none" without coloured
 
 # ---- progress ----
 
-# A gammad that does not answer: whoever waits for it sees so, if that is a person.
+# A gammad that does not answer: a person who waits for it gets a message.
 if [ -x "$abs_top_builddir/gammad/gammactl" ] && [ -x "$(type -P python3)" ]; then
 	python3 -B - "$work/socket" <<-'PYTHON' &
 		import socket, sys, time

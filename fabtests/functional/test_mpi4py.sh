@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # mpi4py's own test suite over gamma, on MPICH across two hosts: some 2,000 tests of all that
-# MPI offers. What fails there over every provider is the library's, and named below.
+# MPI offers. Tests that fail over every provider are the library's faults, and named below.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=mpi.sh

@@ -125,7 +125,7 @@ under_loss() {
 	lab impair node02 off && lab impair node03 off
 }
 
-# The root sends the frames of a long broadcast once, whoever else there is; the others send none.
+# The root sends the frames of a long broadcast once, for any number of members; the others send none.
 broadcasts_leave_once() {
 	cat >"$work/once.py" <<-'PYTHON'
 		from mpi4py import MPI

@@ -3,7 +3,7 @@
 #
 # Endpoints with two NICs: both carry frames, contents stay right, and what runs goes on while cables
 # are pulled and interfaces disappear. Hosts with other numbers of NICs or other MTUs take part, and
-# lists of NICs that cannot work are refused. What stands in single quotes is jq's; functions are
+# lists of NICs that cannot work are refused. Text in single quotes is jq's; functions are
 # called through check. With GAMMA_TEST_LONG more of each, MPI, and delays.
 # shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh

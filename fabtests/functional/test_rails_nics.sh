@@ -54,7 +54,7 @@ another_mtu() { # HOST NIC
 	works_again "$(other_than "$2")" "and so does $(other_than "$2")"
 }
 
-# Below 576 bytes the NIC is not used. What its peers send meanwhile does not arrive.
+# Below 576 bytes the NIC is not used. Frames that its peers send meanwhile do not arrive.
 too_small_mtu() { # HOST NIC
 	on "$1" ip link set dev "$2" mtu 500
 	works_again "$(other_than "$2")" "$1.$2 has too small an MTU: $(other_than "$2") goes on"

@@ -3,7 +3,7 @@
 #
 # Endpoints that use one NIC by raw frames and over UDP: long messages travel over UDP, short ones do
 # not; without UDP, because of a firewall or of the peer, everything is raw; what cannot work is
-# refused. What stands in single quotes is jq's; functions are called through check.
+# refused. Text in single quotes is jq's; functions are called through check.
 # shellcheck disable=SC2016,SC2119,SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"

@@ -78,7 +78,7 @@ named=("$query" -p gamma -c msg -r 3)
 
 lab_up 2
 
-# ---- an inventory lists it, a query of somebody else does not ----
+# ---- an inventory lists it, a query for another provider does not ----
 
 serves "an inventory without hints" fi_info
 serves "an inventory with empty hints" "$query"
