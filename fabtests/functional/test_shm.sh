@@ -51,7 +51,8 @@ counted "2,000 times 100,000 bytes: copied or read, each byte once" \
 		.cma_bytes + .bytes_copied_in < 2000 * 100000 * 1.15)'
 counted "hardly a frame, but an announcement and an answer for each, no system call to send" \
 	'all(.frames_out < 100 and .shm_records_out >= 4000 and .send_calls - .shm_wakes < 20)'
-counted "each tried now and then, or more" 'all(.bytes_copied_out > 10 * 65536)'
+# A copy is tried after 1, 3, 7 ... 1,023 messages; a busy machine ends some of them early.
+counted "each tried now and then, or more" 'all(.bytes_copied_out > 5 * 65536)'
 # The reader waits 1.2 us for a chunk: the thread sanitizer's copy of one takes longer, and then the
 # kernel reads nearly all of those tried.
 [[ ${gamma_env[*]} == *TSAN_OPTIONS* ]] ||
