@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-enum { MAGIC = 0x67636f6c };
+/* Another release may agree on other numbers. */
+enum { MAGIC = 0x67636f6c + COLL_GAMMA_LIMITS_INTS };
 
 /* For processes of the same byte order, which Open MPI ensures. */
 struct published {
