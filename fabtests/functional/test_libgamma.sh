@@ -13,6 +13,9 @@
 program=$abs_top_builddir/fabtests/functional/gamma-libgamma
 [ -x "$program" ] || bail "$program is not built: make builds it"
 
+example=$abs_top_builddir/examples/libgamma_pi
+[ -x "$example" ] || bail "$example is not built: make builds it"
+
 all_well() { # FILE...
 	[ "$(cat "$@" | grep -c 'all is well')" -eq "$nodes" ]
 }
@@ -72,6 +75,20 @@ crash() {
 			grep -c ':1$')" = 2 ]
 }
 
+# The example, on three hosts.
+pi() {
+	local node status=0
+	for node in 0 1 2; do
+		start "p$node" "node0$((node + 1))" 60 env "LIBGAMMA_NODES=$three" \
+			"LIBGAMMA_NODE=$node" "$example"
+	done
+	for node in 0 1 2; do
+		wait_end "p$node" || status=1
+	done
+	cat "$work"/p[012].out
+	[ "$status" = 0 ] && [ "$(cat "$work"/p[012].out | grep -c 'of 3: pi is 3.141593')" = 3 ]
+}
+
 outside() {
 	"$program" outside 2>"$work/outside.out" || return 1
 	cat "$work/outside.out"
@@ -95,6 +112,7 @@ check "calls without a job are refused" outside
 check_fails "a port that is too high" 'LIBGAMMA_PORT is 65534' bad_port
 lab_up 3
 three=node01,node02,node03
+check "the example" pi
 check "two jobs side by side" side_by_side
 check "a node that dies is named" crash
 check "and nothing needs to be reset" crash
