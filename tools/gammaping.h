@@ -2,7 +2,7 @@
 /*
  * Shared by gammaping's files: the steps and their state (gammaping.c; over UDP udp_walk.c),
  * requests and answers on the wire (lookup.c), the links (links.c, udp_link.c), the NICs of an
- * endpoint with several (rails.c), the other end (listen.c).
+ * endpoint with several (rails.c), the round trips (round_trips.c), the other end (listen.c).
  */
 #ifndef GAMMAPING_H
 #define GAMMAPING_H
@@ -76,6 +76,11 @@ struct ping {
 	bool failed; /* a step failed that does not end the run */
 };
 
+static inline uint64_t gammaping_seconds(double s)
+{
+	return (uint64_t) (s * (double) GAMMA_NS_PER_S);
+}
+
 /* SIGINT or SIGTERM was received: end soon. */
 extern volatile sig_atomic_t gammaping_interrupted;
 
@@ -122,6 +127,9 @@ bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer
 void rails_take_names(struct ping *ping, const char *names);
 void rails_find_nics(struct ping *ping);
 void rails_step(struct ping *ping);
+
+/* round_trips.c: the last step; returns the exit status. */
+int round_trips_step(struct ping *ping);
 
 /* listen.c: answers until interrupted; returns the exit status. */
 int listen_run(const struct ping *ping);
