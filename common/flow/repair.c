@@ -3,8 +3,8 @@
  * A repair begins with as many frames as any queue takes. The bound doubles with each round trip in
  * which nothing that was sent again is lost; when half of the bound is lost, or nearly all of a
  * smaller repair, it falls to what has arrived. A network that loses frames at random, even a third
- * of them, is not slowed down: nothing would be gained. The bound holds until all that was under way
- * when it began has arrived.
+ * of them, is not slowed down: nothing would be gained. The bound holds until all that was under
+ * way when it began has arrived.
  */
 #include "flow/repair.h"
 

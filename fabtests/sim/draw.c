@@ -54,7 +54,7 @@ struct incident {
 		CUT_RAIL,
 		DOWN_RAIL
 	} what;
-	unsigned a, b; /* LOWER, SHRINK: b bytes; of a rail: b its place */
+	unsigned a, b;  /* LOWER, SHRINK: b bytes; of a rail: b its place */
 	uint64_t until; /* LOWER: place of the NIC */
 };
 
