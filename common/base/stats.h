@@ -25,6 +25,7 @@
 	X(rx_fast,                                                                                \
 	  "messages delivered before the rest of their frame was processed: the fast path")       \
 	X(rx_ordinary, "DATA frames received on the ordinary path")                               \
+	X(rx_run, "DATA frames of long messages received together with others of their train")    \
 	X(rx_shm_inline, "messages that arrived in shared memory without a frame")                \
 	X(rx_shm_rndv, "messages that a peer of this host announced in shared memory")            \
 	X(ports_in, "messages handled by an active port")                                         \

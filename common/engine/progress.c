@@ -11,6 +11,7 @@
 #include "engine/output.h"
 #include "engine/peers.h"
 #include "engine/progress.h"
+#include "engine/receive_run.h"
 #include "engine/shm_path.h"
 #include "message/rndv_shm.h"
 
@@ -27,6 +28,17 @@ static void compare_clocks(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->clock_read = now;
 }
 
+/* Of a train, but its first frame: as many as can be received together; 0: none. */
+static inline unsigned receive_run(struct gamma_endpoint *endpoint, struct gamma_link *link,
+				   struct gamma_arrival *arrival, unsigned most, uint64_t *now)
+{
+	if (gamma_likely(!arrival->behind || arrival->alone))
+		return 0;
+	if (!*now)
+		*now = gamma_now();
+	return gamma_receive_run(endpoint, link, arrival, most, *now);
+}
+
 /* If a frame has arrived alone, deliver its message first, as the program may be waiting to answer.
  * Even the slot is released later: its cache line still belongs to the sender's core, and the next
  * atomic operation would wait for it. */
@@ -38,6 +50,14 @@ static unsigned receive_link(struct gamma_endpoint *endpoint, struct gamma_link 
 
 	arrival.behind = false; /* only links with trains set it */
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		unsigned run =
+			receive_run(endpoint, link, &arrival, GAMMA_POLL_BUDGET - taken, now);
+
+		taken += run;
+		if (gamma_unlikely(run && arrival.alone))
+			break;
+		if (gamma_unlikely(run))
+			continue;
 		gamma_lending_begin(endpoint, &arrival);
 		if (!taken++ && arrival.alone && endpoint->clock_read &&
 		    gamma_fastpath_receive(endpoint, &arrival)) {
@@ -90,12 +110,21 @@ static unsigned receive_named(struct gamma_endpoint *endpoint, struct gamma_link
 	unsigned taken = 0;
 
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
+		bool named_too = is_named_too(&arrival, &named);
+		unsigned run = named_too ? receive_run(endpoint, link, &arrival,
+						       GAMMA_POLL_BUDGET - taken, now)
+					 : 0;
+
+		taken += run;
+		if (run && arrival.alone)
+			break;
+		if (run)
+			continue;
 		taken++;
 		if (!*now)
 			*now = gamma_now();
 		gamma_lending_begin(endpoint, &arrival);
-		if (gamma_likely(is_named_too(&arrival, &named)) ||
-		    note_named(endpoint, &arrival, &named))
+		if (gamma_likely(named_too) || note_named(endpoint, &arrival, &named))
 			gamma_dispatch(endpoint, link, &arrival, *now);
 		else
 			endpoint->local.stats.stray++;

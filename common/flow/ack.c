@@ -30,6 +30,12 @@ void gamma_ack_owe(struct gamma_flow *flow)
 	flow->ack.echo_valid = true;
 }
 
+void gamma_ack_owe_run(struct gamma_flow *flow, uint32_t count)
+{
+	flow->ack.owed += count;
+	flow->ack.echo_valid = true;
+}
+
 void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now)
 {
 	struct gamma_ack_state *ack = &flow->ack;

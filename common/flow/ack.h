@@ -23,6 +23,7 @@ struct gamma_ack_state {
 
 /* A DATA frame has arrived; and when to acknowledge it, unless that has been done meanwhile. */
 void gamma_ack_owe(struct gamma_flow *flow);
+void gamma_ack_owe_run(struct gamma_flow *flow, uint32_t count);
 void gamma_ack_arrived(struct gamma_flow *flow, uint8_t flags, uint64_t now);
 void gamma_ack_now(struct gamma_flow *flow);
 bool gamma_ack_due(const struct gamma_flow *flow);

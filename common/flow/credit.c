@@ -268,7 +268,18 @@ static GAMMA_NOINLINE void gather_idle(struct gamma_flow *flow)
 	reclaim(pool, flow, false, 2 * pool->slots, flow->last_data);
 }
 
-void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
+/* Of so many frames that have just been counted as arrived: those within the limit. */
+static inline uint32_t within_limit(const struct gamma_flow *flow, uint32_t count)
+{
+	uint32_t used = flow->rx.arrived + flow->credit.returned;
+
+	if (gamma_likely(!gamma_seq_before(flow->credit.limit, used)))
+		return count;
+	return count - (uint32_t) gamma_min(used - flow->credit.limit, count);
+}
+
+static inline void take_arrived(struct gamma_flow *flow, uint32_t count, uint32_t seq,
+				uint8_t flags)
 {
 	struct gamma_credit_pool *pool = &flow->local->pool;
 	struct gamma_credit *credit = &flow->credit;
@@ -277,15 +288,16 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 	/* Loss on the way from another subnet is the sender's: congestion.c */
 	bool again = flags & GAMMA_FLAG_AGAIN && !flow->congestion.on;
 
-	credit->used_at = ++pool->arrivals;
+	credit->used_at = pool->arrivals += count;
 	if (gamma_unlikely(!credit->active))
 		activate(flow);
-	else if (!gamma_seq_before(credit->limit, flow->rx.arrived + credit->returned))
-		book_used(flow, 1);
+	else
+		book_used(flow, within_limit(flow, count));
 	if (gamma_unlikely(bulk != credit->bulk))
 		set_bulk(flow, bulk);
 	if (gamma_unlikely(pool->bound < pool_size(pool) || again))
-		watch_loss(pool, again);
+		for (uint32_t i = 0; i < count; i++)
+			watch_loss(pool, again);
 	if (gamma_unlikely(pool->arrivals >= pool->slow_port.look))
 		gamma_slow_port_look(pool, flow->rx.last_time);
 	/* Most recently used goes last; moving the only holder would change nothing. */
@@ -308,6 +320,16 @@ void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
 		gamma_list_append(&pool->waiting, &credit->wait_entry);
 	if (gamma_unlikely(!gamma_list_empty(&pool->waiting)))
 		serve_waiting(pool, GAMMA_GRANT_MIN);
+}
+
+void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags)
+{
+	take_arrived(flow, 1, seq, flags);
+}
+
+void gamma_credit_arrived_run(struct gamma_flow *flow, uint32_t count, uint32_t seq, uint8_t flags)
+{
+	take_arrived(flow, count, seq, flags);
 }
 
 /* The peer has none left of limit - returned = seq frames: its own numbers are the ones to go on

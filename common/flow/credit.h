@@ -59,6 +59,8 @@ void gamma_credit_pool_set_budget(struct gamma_credit_pool *pool, uint32_t frame
 void gamma_credit_pool_lost(struct gamma_credit_pool *pool);
 /* A new DATA frame. */
 void gamma_credit_arrived(struct gamma_flow *flow, uint32_t seq, uint8_t flags);
+/* So many, of which the last has that number; all have these flags, and none was sent again. */
+void gamma_credit_arrived_run(struct gamma_flow *flow, uint32_t count, uint32_t seq, uint8_t flags);
 /* The peer asks for more; seq: its next frame number. */
 void gamma_credit_receive_request(struct gamma_flow *flow, uint32_t seq, uint64_t now);
 void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned);

@@ -45,6 +45,11 @@ void gamma_ecn_heard(struct gamma_flow *flow, const struct gamma_fields *fields)
 
 /* ---- the receiver ---- */
 
+bool gamma_ecn_is_marked(const struct gamma_flow *flow)
+{
+	return flow->congestion.on && flow->local->ecn && *flow->local->ecn == GAMMA_ECN_MARKED;
+}
+
 void gamma_ecn_arrived(struct gamma_flow *flow)
 {
 	struct gamma_ecn *ecn = &flow->ecn;

@@ -31,5 +31,7 @@ void gamma_ecn_delivered(struct gamma_flow *flow);
 void gamma_ecn_heard(struct gamma_flow *flow, const struct gamma_fields *fields);
 /* A DATA frame was taken, and local->ecn says how it came. */
 GAMMA_NOINLINE void gamma_ecn_arrived(struct gamma_flow *flow);
+/* Whether the frame that is dispatched now came marked, and the mark counts. */
+bool gamma_ecn_is_marked(const struct gamma_flow *flow);
 
 #endif /* GAMMA_FLOW_ECN_H */

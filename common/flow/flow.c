@@ -560,6 +560,27 @@ bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fiel
 	return true;
 }
 
+/* Only in the usual state of a stream. While a slow port is measured each frame counts by itself.
+ */
+bool gamma_flow_takes_run(const struct gamma_flow *flow, uint32_t seq)
+{
+	const struct gamma_receive_window *rx = &flow->rx;
+
+	return flow->state == GAMMA_FLOW_OPEN && flow->credit.active && !flow->tx.held_back &&
+	       rx->begun && seq == rx->next && rx->next == rx->highest && !rx->no_memory &&
+	       flow->local->pool.slow_port.state == GAMMA_SLOW_PORT_WATCH &&
+	       !gamma_ecn_is_marked(flow);
+}
+
+void gamma_flow_receive_run(struct gamma_flow *flow, uint32_t count, uint8_t flags,
+			    uint64_t arrived, uint64_t now)
+{
+	flow->loss.heard = now;
+	if (gamma_unlikely(flow->rails))
+		gamma_rails_heard(flow, now);
+	gamma_receive_window_run(flow, count, flags, arrived, now);
+}
+
 void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now)
 {
 	const struct gamma_deferred_ack *deferred = &local->deferred;

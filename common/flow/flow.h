@@ -159,6 +159,12 @@ void gamma_flow_receive(struct gamma_flow *flow, const struct gamma_fields *fiel
  * done. */
 bool gamma_flow_receive_message(struct gamma_flow *flow, const struct gamma_fields *fields,
 				const uint8_t *payload, uint64_t arrived);
+/* Whether frames from that number on, which all bring nothing but bytes of one message, may be
+ * received together: their bytes are placed first, and they are accounted for by one call. */
+bool gamma_flow_takes_run(const struct gamma_flow *flow, uint32_t seq);
+/* So many have been placed; flags: of all of them, and ACK_REQUESTED if one has it. */
+void gamma_flow_receive_run(struct gamma_flow *flow, uint32_t count, uint8_t flags,
+			    uint64_t arrived, uint64_t now);
 /* Takes in what is late. */
 void gamma_flow_process_deferred(struct gamma_local *local, uint64_t now);
 void gamma_flow_timeout(struct gamma_flow *flow, uint64_t now);

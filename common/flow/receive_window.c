@@ -279,6 +279,29 @@ void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t
 		gamma_loss_rearm(flow, now);
 }
 
+void gamma_receive_window_run(struct gamma_flow *flow, uint32_t count, uint8_t flags,
+			      uint64_t arrived, uint64_t now)
+{
+	struct gamma_receive_window *rx = &flow->rx;
+
+	if (gamma_unlikely(rx->parts))
+		for (uint32_t i = 0; i < count; i++)
+			gamma_reassembly_drop(flow, rx->next + i);
+	rx->highest = rx->next += count;
+	rx->last = rx->next - 1;
+	rx->last_time = arrived;
+	rx->arrived += count;
+	flow->last_data = now;
+	flow->local->stats.data_frames_in += count;
+	gamma_ack_owe_run(flow, count);
+	if (gamma_unlikely(flow->congestion.on))
+		gamma_ecn_arrived(flow); /* none is marked, so once is enough */
+	gamma_credit_arrived_run(flow, count, rx->last, flags);
+	gamma_ack_arrived(flow, flags, now);
+	if (gamma_unlikely(flow->owed && !gamma_timers_is_set(flow, GAMMA_TIMER_PROBE)))
+		gamma_loss_rearm(flow, now);
+}
+
 _Static_assert(GAMMA_SACK_LONG_BITS == GAMMA_WINDOW_MAX, "a long SACK reports the whole window");
 
 /* 64 bits from a frame number on. */

@@ -42,6 +42,9 @@ bool gamma_receive_window_message(struct gamma_flow *flow, const struct gamma_fi
 				  const uint8_t *payload, uint64_t arrived);
 void gamma_receive_window_account(struct gamma_flow *flow, uint32_t seq, uint8_t flags,
 				  uint64_t now);
+/* The account of so many frames in order whose bytes have been placed: gamma_flow_receive_run. */
+void gamma_receive_window_run(struct gamma_flow *flow, uint32_t count, uint8_t flags,
+			      uint64_t arrived, uint64_t now);
 /* If a frame whose turn has come found no memory: tries again. */
 void gamma_receive_window_retry(struct gamma_flow *flow);
 /* Frames that have arrived beyond a gap. */

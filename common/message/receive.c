@@ -348,20 +348,10 @@ static void end_arrival(struct gamma_inbound *inbound)
 		inbound->flow->owed--;
 }
 
-static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t *payload,
-		  uint32_t len)
+void gamma_receive_placed(struct gamma_inbound *inbound, uint64_t len)
 {
-	struct gamma_stats *stats = &inbound->flow->local->stats;
-
 	inbound->arrived += len;
 	gamma_message_note_arriving(inbound->flow, inbound->wanted - inbound->arrived);
-	if (inbound->buffered && len) {
-		memcpy(inbound->buffered + offset, payload, len);
-		stats->bytes_copied_in += len;
-	} else if (inbound->recv) {
-		stats->bytes_copied_in += gamma_iov_write(
-			inbound->recv->iov, inbound->recv->iov_count, offset, payload, len);
-	}
 	if (inbound->arrived < inbound->wanted)
 		return;
 	end_arrival(inbound);
@@ -370,6 +360,21 @@ static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t 
 		inbound_free(inbound);
 	else if (inbound->recv)
 		inbound_finish(inbound, 0);
+}
+
+static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t *payload,
+		  uint32_t len)
+{
+	struct gamma_stats *stats = &inbound->flow->local->stats;
+
+	if (inbound->buffered && len) {
+		memcpy(inbound->buffered + offset, payload, len);
+		stats->bytes_copied_in += len;
+	} else if (inbound->recv) {
+		stats->bytes_copied_in += gamma_iov_write(
+			inbound->recv->iov, inbound->recv->iov_count, offset, payload, len);
+	}
+	gamma_receive_placed(inbound, len);
 }
 
 static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -735,16 +740,24 @@ bool gamma_receive_frame(struct gamma_flow *flow, const struct gamma_fields *fie
 	return true;
 }
 
+struct gamma_inbound *gamma_receive_find(const struct gamma_flow *flow,
+					 const struct gamma_fields *fields)
+{
+	if (fields->op == GAMMA_OP_BULK)
+		return find_accepted(flow, fields->fragment);
+	return fields->op == GAMMA_OP_SEND_MORE
+		       ? find_arriving(flow,
+				       (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS))
+		       : NULL;
+}
+
 bool gamma_receive_is_placeable(const struct gamma_flow *flow, const struct gamma_fields *fields)
 {
 	if (!(fields->extensions & GAMMA_EXT_FRAGMENT))
 		return false;
-	if (fields->op == GAMMA_OP_BULK)
-		return find_accepted(flow, fields->fragment);
 	if (fields->op == GAMMA_OP_REPLY)
 		return gamma_rma_requester_is_placeable(flow, fields);
-	return fields->op == GAMMA_OP_SEND_MORE &&
-	       find_arriving(flow, (uint32_t) (fields->fragment >> GAMMA_FRAGMENT_OFFSET_BITS));
+	return gamma_receive_find(flow, fields);
 }
 
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv)

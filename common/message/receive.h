@@ -39,6 +39,11 @@ void gamma_receive_read_head(const struct gamma_inbound *inbound, uint8_t *head)
 /* Ends an unexpected message that is whole; its bytes, which may be NULL, are the caller's to free.
  */
 uint8_t *gamma_receive_take(struct gamma_inbound *inbound);
+/* The message that this fragment, which has FRAGMENT, goes on with; NULL: none. */
+struct gamma_inbound *gamma_receive_find(const struct gamma_flow *flow,
+					 const struct gamma_fields *fields);
+/* So many more of its bytes have their place. It may be finished, and freed. */
+void gamma_receive_placed(struct gamma_inbound *inbound, uint64_t len);
 /* Memory kept for the next message. */
 void gamma_receive_fini(struct gamma_local *local);
 void gamma_receive_drop_all(struct gamma_flow *flow, int error);

@@ -186,6 +186,16 @@ static enum gamma_refusal write_bytes(struct gamma_flow *flow, const struct gamm
 	return refusal;
 }
 
+static void written(struct gamma_flow *flow, struct gamma_write_in *write, uint64_t len)
+{
+	write->arrived += len;
+	gamma_message_note_arriving(flow, write->access.length - write->arrived);
+	if (write->arrived < write->access.length)
+		return;
+	write->active = false;
+	touched(flow, &write->access, !write->more, write->has_data ? &write->data : NULL);
+}
+
 static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload)
 {
@@ -217,13 +227,33 @@ static bool arrived_write(struct gamma_flow *flow, const struct gamma_fields *fi
 		write->refused = true;
 		return true;
 	}
-	write->arrived += fields->payload_len;
-	gamma_message_note_arriving(flow, write->access.length - write->arrived);
-	if (write->arrived < write->access.length)
-		return true;
-	write->active = false;
-	touched(flow, &write->access, !write->more, write->has_data ? &write->data : NULL);
+	written(flow, write, fields->payload_len);
 	return true;
+}
+
+bool gamma_rma_target_find_rest(struct gamma_flow *flow, const struct gamma_fields *fields,
+				struct iovec *rest)
+{
+	const struct gamma_write_in *write = gamma_message_state(flow)->write_in;
+	struct gamma_rma_access access;
+	struct gamma_rma_region reached;
+
+	if (!write || !write->active || write->refused || !is_next(write, fields) ||
+	    !write->access.length)
+		return false;
+	access = write->access;
+	access.address += write->arrived;
+	access.length -= write->arrived;
+	if (reach(flow, &access, &reached) || !reached.iov_count)
+		return false;
+	*rest = (struct iovec){reached.iov->iov_base,
+			       gamma_min(reached.iov->iov_len, access.length)};
+	return true;
+}
+
+void gamma_rma_target_written(struct gamma_flow *flow, uint64_t len)
+{
+	written(flow, gamma_message_state(flow)->write_in, len);
 }
 
 /* ---- short results: in buffers, one for each frame ---- */

@@ -8,6 +8,12 @@
 /* WRITE, READ, ATOMIC, FETCH or COMPARE has arrived, in order. False: no memory. */
 bool gamma_rma_target_receive(struct gamma_flow *flow, const struct gamma_fields *fields,
 			      const uint8_t *payload);
+/* Where the bytes of the WRITE under way go that are still to come, as far as they are one piece.
+ * False: this fragment, which has FRAGMENT, does not go on with it. */
+bool gamma_rma_target_find_rest(struct gamma_flow *flow, const struct gamma_fields *fields,
+				struct iovec *rest);
+/* So many of these bytes have been written. */
+void gamma_rma_target_written(struct gamma_flow *flow, uint64_t len);
 /* The next short result, or a frame shared by several. False: there is none. */
 bool gamma_rma_target_next(struct gamma_flow *flow, struct gamma_sent *sent);
 /* A REPLY stream has left, or ends. */

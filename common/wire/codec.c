@@ -349,6 +349,17 @@ bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len)
 	       !(get16(at + 12) & ~EXT_OF_MESSAGES);
 }
 
+bool gamma_codec_is_simple_fragment(const uint8_t *frame, size_t len)
+{
+	const uint8_t *at = frame + GAMMA_ETH_LEN;
+
+	return len >= GAMMA_ETH_LEN + GAMMA_HEADER_LEN &&
+	       at[8] == (GAMMA_VERSION << 4 | GAMMA_KIND_DATA) &&
+	       (at[9] == GAMMA_OP_SEND_MORE || at[9] == GAMMA_OP_BULK || at[9] == GAMMA_OP_WRITE) &&
+	       !(at[11] & ~(GAMMA_FLAG_ACK_REQUESTED | GAMMA_FLAG_BACKLOG | GAMMA_FLAG_RAIL)) &&
+	       get16(at + 12) == GAMMA_EXT_FRAGMENT;
+}
+
 /* Told in an item, 8 bytes each but PORT; those of its op are not. */
 enum { ITEM_NAMED = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 

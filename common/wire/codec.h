@@ -78,6 +78,10 @@ enum gamma_malformed gamma_codec_parse(const uint8_t *frame, size_t len,
  * carries an acknowledgement. Nothing is validated. */
 bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len);
 
+/* Whether it looks like one that goes on with a message, or with a WRITE, and brings nothing else.
+ * Nothing is validated. */
+bool gamma_codec_is_simple_fragment(const uint8_t *frame, size_t len);
+
 /* An item of a BATCH has the fields of the frame that it replaces: op, extensions, payload_len and
  * the values of the extensions; no other field is read or written. Only TAG, CQ_DATA and PORT are
  * signalled: the other extensions follow from the op. */

@@ -34,6 +34,7 @@ for mtu in 1500 9000; do
 	counted_clean "$mtu, long messages"
 	train=$((65507 / (mtu - 28))) # frames
 	counted "whole trains" "all(.send_calls * $train < .frames_out * 3)"
+	counted "most frames are received together" 'all(.rx_run > .data_frames_in * 0.5)'
 	counted "an acknowledgement for a train at most" "all(.acks_out * $train < .data_frames_in * 3)"
 	counted "no copy by the sender" 'all(.bytes_copied_out < 1000)'
 	[ $mtu = 9000 ] || lab_down

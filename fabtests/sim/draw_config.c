@@ -71,6 +71,8 @@ static void draw_trains(struct plan *plan)
 	struct plan own = {.random = plan->config.seed ^ 0x7f4a7c15};
 
 	plan->config.trains = percent(&own, 12);
+	if (percent(&own, 60))
+		plan->config.train_gather = spread(&own, 2 * SIM_US, 20 * SIM_US);
 }
 
 /* In three runs of ten half of the messages go to active ports. */

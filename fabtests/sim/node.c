@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/receive_run.h"
+#include "link/train.h"
 #include "wire/pseudo_mac.h"
 
 enum {
@@ -47,6 +49,16 @@ static bool has_frames(const struct node *node)
 	return false;
 }
 
+/* When a polling application sees what has come. */
+static uint64_t seen(const struct node *node)
+{
+	uint64_t soon = node->sim->now + POLL_NS;
+
+	if (!node->train || !node->nics[0].ring_head)
+		return soon;
+	return gamma_max(soon, node->nics[0].ring_head->landed + node->sim->config.train_gather);
+}
+
 static uint64_t next_run(struct node *node)
 {
 	const struct sim *sim = node->sim;
@@ -55,8 +67,10 @@ static uint64_t next_run(struct node *node)
 
 	if (node->state == NODE_GONE)
 		return GAMMA_NEVER;
-	if ((has_frames(node) && !node->ep.lending.lent) || local->deferred.flow)
+	if (local->deferred.flow)
 		when = sim->now + POLL_NS;
+	else if (has_frames(node) && !node->ep.lending.lent)
+		when = gamma_min(when, seen(node));
 	when = gamma_min(when, gamma_max(port_due(node), sim->now));
 	if (!gamma_list_empty(&local->ready))
 		when = sim->now;
@@ -142,6 +156,44 @@ static bool take(struct nic *nic, const struct gamma_arrival *arrival, bool firs
 	return true;
 }
 
+/* What the frames of the train that follow bring: the run releases them. */
+struct brought {
+	struct sim_message *message;
+	uint32_t payload, carries;
+};
+
+static void note_brought(const struct nic *nic, struct brought brought[GAMMA_TRAIN_FRAMES])
+{
+	const struct frame *frame = nic->ring_head;
+
+	for (uint32_t i = 0; i < nic->node->train_frames; i++, frame = frame->next)
+		brought[i] =
+			(struct brought){frame->message, frame->fields.payload_len, frame->carries};
+}
+
+/* Of a train, but its first frame: those that the product receives together. */
+static unsigned take_run(struct nic *nic, struct gamma_arrival *arrival, unsigned most)
+{
+	struct node *node = nic->node;
+	const struct sim_config *config = &node->sim->config;
+	struct brought brought[GAMMA_TRAIN_FRAMES];
+	unsigned count;
+
+	if (!node->train || !arrival->behind || arrival->alone)
+		return 0;
+	note_brought(nic, brought);
+	count = gamma_receive_run(&node->ep, &nic->link, arrival, most, node->sim->now);
+	for (unsigned i = 0; i < count; i++) {
+		node->busy += config->cost_frame + brought[i].payload * config->cost_kib / 1024;
+		if (brought[i].message)
+			app_taken(brought[i].message, brought[i].carries);
+	}
+	node->sim->totals.runs_taken += count > 0;
+	if (count)
+		check_step(node);
+	return count;
+}
+
 static unsigned take_in(struct nic *nic)
 {
 	struct gamma_local *local = &nic->node->ep.local;
@@ -154,6 +206,13 @@ static unsigned take_in(struct nic *nic)
 	arrival.behind = false;
 	while (taken < GAMMA_POLL_BUDGET && !nic->node->ep.lending.lent &&
 	       nic->link.ops->next(&nic->link, &arrival)) {
+		unsigned run = take_run(nic, &arrival, GAMMA_POLL_BUDGET - taken);
+
+		taken += run;
+		if (run && arrival.alone)
+			break;
+		if (run)
+			continue;
 		taken++;
 		if (!take(nic, &arrival, taken == 1))
 			break;

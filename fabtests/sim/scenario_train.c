@@ -13,6 +13,7 @@ enum {
 static void in_trains(struct sim_config *config)
 {
 	config->trains = true;
+	config->train_gather = 5 * SIM_US;
 	config->latency = 20 * SIM_US;
 }
 

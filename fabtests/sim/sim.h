@@ -84,6 +84,8 @@ struct sim_config {
 	bool payload_crc;                /* payloads carry a checksum */
 	bool routed;                     /* every host is on a subnet of its own, over UDP */
 	bool trains;                     /* frames leave and are lent in trains, as over UDP */
+	uint64_t train_gather;           /* ns: frames of a train wait so long for others, as in a
+					  * NIC that merges them (GRO) */
 	bool ports;                      /* some messages go to active ports */
 	uint8_t delivery[SIM_NODES_MAX]; /* by host: enum sim_delivery */
 	uint64_t steps_max;              /* events: more is a livelock */

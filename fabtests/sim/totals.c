@@ -145,8 +145,9 @@ void totals_print(const struct totals *totals, double seconds)
 	row("flow states", state_names, totals->states, FLOW_STATES);
 	row("faults", sim_fault_names + 1, totals->faults + 1, SIM_FAULTS - 1);
 	row("hosts", happened, &totals->stops, COUNT(happened));
-	printf("trains       %llu sent, %llu taken\n", (unsigned long long) totals->trains_sent,
-	       (unsigned long long) totals->trains_taken);
+	printf("trains       %llu sent, %llu taken; %llu times frames received together\n",
+	       (unsigned long long) totals->trains_sent, (unsigned long long) totals->trains_taken,
+	       (unsigned long long) totals->runs_taken);
 	print_stats(&totals->stats);
 	printf("checks       %llu of credit, %llu of repair; %llu events in %llu virtual seconds\n",
 	       (unsigned long long) totals->credit_checks,

@@ -45,6 +45,7 @@ struct totals {
 	uint64_t stops, computes, kills, reboots, closes, cuts, refusals, late_posts, lowered,
 		rails_cut, rails_down;
 	uint64_t trains_sent, trains_taken; /* of two frames or more */
+	uint64_t runs_taken;                /* received together */
 	uint64_t credit_checks, evidence_checks;
 	struct gamma_stats stats;
 	/* maxima */
