@@ -260,7 +260,8 @@ static void open_beside(struct gamma_endpoint *endpoint, const struct gamma_endp
 	}
 	rail->port_fd = -1;
 	memcpy(endpoint->udp_mac, own.mac, GAMMA_MAC_LEN);
-	if (rail->link->slots >= endpoint->packet->slots)
+	/* A quarter of its buffer is left free, and so much less credit costs little. */
+	if (rail->link->slots >= endpoint->packet->slots - endpoint->packet->slots / 4)
 		return;
 	gamma_info("long messages are slower: a UDP socket's buffer holds %u frames, the receive "
 		   "ring %u; raise net.core.rmem_max (sysctl -w net.core.rmem_max=4194304)",

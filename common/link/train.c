@@ -63,7 +63,7 @@ unsigned gamma_train_gather(const struct gamma_frame *frames, unsigned count, st
 
 uint32_t gamma_train_slots(uint32_t bytes, uint32_t mtu)
 {
-	return bytes / (uint32_t) gamma_max(TRUESIZE, 2 * mtu);
+	return (bytes - bytes / GAMMA_TRAIN_KEPT) / (uint32_t) gamma_max(TRUESIZE, 2 * mtu);
 }
 
 uint32_t gamma_train_segment(const uint8_t *bytes, uint32_t len)

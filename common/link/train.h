@@ -40,7 +40,9 @@ unsigned gamma_train_gather(const struct gamma_frame *frames, unsigned count, st
 
 /* Frames of mtu bytes in the longest train. */
 uint32_t gamma_train_length(uint32_t mtu);
-/* Frames that a receive buffer of that many bytes holds in any case, each of at most mtu bytes. */
+/* Frames that a receive buffer of that many bytes holds in any case, each of at most mtu bytes. The
+ * kernel may count up to a quarter of it as full though it has been read (udp_rmem_release). */
+enum { GAMMA_TRAIN_KEPT = 4 };
 uint32_t gamma_train_slots(uint32_t bytes, uint32_t mtu);
 
 /* The frame length in the first header of a train's bytes: no datagram over

@@ -36,7 +36,7 @@ enum {
 	IPV4_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
 	IPV6_OVERHEAD = 48,
 	RCVBUF = 4 << 20, /* wanted, bytes */
-	SLOTS_FEW = 20,   /* frames in the receive buffer: fewer are reported */
+	SLOTS_FEW = 16,   /* frames in the receive buffer: fewer are reported */
 	CONTROL = 128,    /* bytes of control messages */
 };
 

@@ -122,7 +122,9 @@ struct node {
 	uint32_t known_epoch;      /* the epoch that the other nodes know */
 	struct gamma_train *train; /* NULL: frames come and go one by one */
 	uint32_t train_frames;     /* of the ring, that the train still has */
-	uint64_t buffer_free;      /* bytes of the receive buffer, of a node with trains */
+	uint64_t buffer;           /* bytes: the receive buffer of a node with trains, */
+	uint64_t buffer_free;      /* the part of it that takes frames, */
+	uint64_t buffer_kept;      /* and the one that was read but is still counted as full */
 	uint64_t train_delay;      /* ns that the train that leaves is delayed */
 	bool train_cut;            /* what leaves now of that train gets lost */
 	uint64_t run_at;           /* ns: of the EVENT_NODE that counts */

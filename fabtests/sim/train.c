@@ -30,7 +30,11 @@ static uint64_t truesize(size_t len)
 
 uint32_t train_open(struct node *node, uint32_t mtu)
 {
-	uint64_t bytes = node->sim->config.slots * truesize(mtu);
+	uint64_t bytes =
+		node->sim->config.slots * truesize(mtu) * GAMMA_TRAIN_KEPT / (GAMMA_TRAIN_KEPT - 1);
+
+	/* So that as many slots are left as were configured. */
+	bytes += GAMMA_TRAIN_KEPT;
 
 	if (!node->train)
 		node->train = malloc(sizeof(*node->train));
@@ -38,7 +42,8 @@ uint32_t train_open(struct node *node, uint32_t mtu)
 		abort();
 	gamma_train_begin(node->train, 0, 0);
 	node->train_frames = 0;
-	node->buffer_free = bytes;
+	node->buffer = node->buffer_free = bytes;
+	node->buffer_kept = 0;
 	return gamma_train_slots((uint32_t) bytes, mtu);
 }
 
@@ -52,10 +57,16 @@ void train_landed(struct node *node, const struct frame *frame)
 	node->buffer_free -= truesize(frame->len - GAMMA_ETH_LEN);
 }
 
+/* As the kernel does, what has been read is given back a quarter of the buffer at a time, unless
+ * nothing is left to be read. */
 static void pop_frame(struct node *node)
 {
-	node->buffer_free += truesize(node->nics[0].ring_head->len - GAMMA_ETH_LEN);
+	node->buffer_kept += truesize(node->nics[0].ring_head->len - GAMMA_ETH_LEN);
 	wire_ring_pop(&node->nics[0]);
+	if (node->buffer_kept < node->buffer / GAMMA_TRAIN_KEPT && node->nics[0].ring_head)
+		return;
+	node->buffer_free += node->buffer_kept;
+	node->buffer_kept = 0;
 }
 
 /* ---- out ---- */

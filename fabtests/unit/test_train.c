@@ -212,9 +212,9 @@ static void length__whole_trains(void **state)
 static void slots__by_what_the_kernel_charges(void **state)
 {
 	(void) state;
-	assert_int_equal(gamma_train_slots(2304 * 100, 1472), 78);
-	assert_int_equal(gamma_train_slots(2304 * 100, 576), 100);
-	assert_int_equal(gamma_train_slots(18000 * 100, 9000), 100);
+	assert_int_equal(gamma_train_slots(2304 * 100, 1472), 58);
+	assert_int_equal(gamma_train_slots(2304 * 100, 576), 75);
+	assert_int_equal(gamma_train_slots(18000 * 100, 9000), 75);
 }
 
 int main(void)
