@@ -52,10 +52,10 @@ struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep);
 struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry);
 void gamma_ep_progress(struct gamma_fi_ep *ep);
 uint64_t gamma_ep_deadline(const struct gamma_fi_ep *ep); /* ns, CLOCK_MONOTONIC; GAMMA_NEVER */
-/* A region is about to be closed: bytes of it that the endpoint still sends are copied or dropped.
- */
 /* An entry of an AV is about to be removed. */
 void gamma_ep_remove_source(struct gamma_fi_ep *ep, const struct gamma_av *av, fi_addr_t fi_addr);
+/* A region is about to be closed: bytes of it that the endpoint still sends are copied or dropped.
+ */
 void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr);
 bool gamma_ep_ready(const struct gamma_fi_ep *ep);        /* a frame waits in a link */
 void gamma_ep_watch(struct gamma_fi_ep *ep, bool asleep); /* see gamma_endpoint_watch */
