@@ -110,6 +110,7 @@ struct discover {
 	uint16_t port;
 	uint32_t epoch, seq;
 	uint8_t *payload; /* of questions: zeros behind the first MAC */
+	bool times;       /* the answer that is awaited is timed */
 	/* the hosts that were found */
 	struct discover_host *hosts;
 	size_t count, size;

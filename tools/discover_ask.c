@@ -24,14 +24,17 @@
 
 enum {
 	RING_BYTES = 4 << 20,
-	ROUNDS = 3,         /* questions to all */
-	SPIN_US = 2000,     /* us of polling before it sleeps */
-	TRIP_WAIT_MS = 20,  /* for an answer, before the next question */
-	LATE_WAIT_MS = 150, /* for answers that were late */
-	FULL_TRIES = 3,     /* large frames until the host fails */
-	FULL_WAIT_MS = 100, /* for the answer to each */
-	TRIPS_MAX = 4096,   /* questions of one measurement */
-	LATE_LIMIT = 50,    /* unanswered ones after which a measurement ends */
+	ROUNDS = 3,          /* questions to all, at least */
+	ROUNDS_MAX = 12,     /* at most: as long as hosts answer that have not before */
+	LISTED_BURST = 8,    /* hosts of gamma.conf that are asked together */
+	LISTED_WAIT_MS = 30, /* for their answers; twice as long in each further round */
+	SPIN_US = 2000,      /* us of polling before it sleeps, where times are measured */
+	TRIP_WAIT_MS = 20,   /* for an answer, before the next question */
+	LATE_WAIT_MS = 150,  /* for answers that were late */
+	FULL_TRIES = 3,      /* large frames until the host fails */
+	FULL_WAIT_MS = 100,  /* for the answer to each */
+	TRIPS_MAX = 4096,    /* questions of one measurement */
+	LATE_LIMIT = 50,     /* unanswered ones after which a measurement ends */
 };
 
 #define SHOW_NS (500 * GAMMA_NS_PER_MS) /* between two looks at a line of progress */
@@ -178,7 +181,8 @@ static bool read_answer(const struct discover *discover, const struct gamma_arri
 	return true;
 }
 
-/* Polls for a while, since a core that slept answers late, then sleeps. */
+/* Where times are measured it polls for a while, since a core that slept answers late. Else it
+ * sleeps: the hosts that are to answer may be on this core. */
 static void wait_for_frame(struct discover *discover, uint64_t began, uint64_t until)
 {
 	struct pollfd polls = {.fd = discover->link->fd, .events = POLLIN};
@@ -189,7 +193,7 @@ static void wait_for_frame(struct discover *discover, uint64_t began, uint64_t u
 		return;
 	wait.tv_sec = (time_t) ((until - now) / GAMMA_NS_PER_S);
 	wait.tv_nsec = (long) ((until - now) % GAMMA_NS_PER_S);
-	if (now < began + SPIN_US * GAMMA_NS_PER_US)
+	if (discover->times && now < began + SPIN_US * GAMMA_NS_PER_US)
 		sched_yield();
 	else if (!discover->link->ops->arm(discover->link))
 		ppoll(&polls, 1, &wait, NULL);
@@ -242,11 +246,11 @@ static void take_host(struct discover_host *host, const struct gamma_host *said)
 	host->endpoints = ntohs(said->endpoints);
 }
 
-/* sent: when the question left that this answers. */
+/* sent: when the question left that this answers, ns; 0: an earlier one. */
 static void take_answer(struct discover *discover, const struct answer *answer, uint64_t sent)
 {
 	struct discover_host *host = discover_host(discover, answer->mac);
-	uint64_t rtt = gamma_now() - sent;
+	uint64_t rtt = sent ? gamma_now() - sent : UINT64_MAX;
 
 	if (answer->other_version)
 		host->other_version = true;
@@ -256,7 +260,7 @@ static void take_answer(struct discover *discover, const struct answer *answer, 
 		host->endpoint = true;
 	if (answer->op == GAMMA_LOOKUP_FOUND && !host->gammad)
 		host->mtu = ntohs(answer->addr.mtu);
-	if (!answer->other_version && (!host->rtt || rtt < host->rtt))
+	if (!answer->other_version && sent && (!host->rtt || rtt < host->rtt))
 		host->rtt = rtt;
 }
 
@@ -268,60 +272,102 @@ static bool has_answered(const struct discover *discover, const uint8_t *mac)
 	return false;
 }
 
-/* Each host of gamma.conf that has not answered, one question each: gammad first, then any
- * endpoint. */
-static void ask_listed(struct discover *discover, uint8_t op)
-{
-	const struct gamma_conf_host *listed;
-	size_t count = gamma_conf_hosts(discover->conf, &listed);
-	struct answer answer;
-	uint64_t sent;
+/* Some of the hosts of gamma.conf, which are asked together. */
+struct burst {
+	uint32_t first;              /* number of the first question */
+	unsigned count;              /* of questions */
+	unsigned answered;           /* of them */
+	uint64_t sent[LISTED_BURST]; /* ns: when each left */
+};
 
-	for (size_t i = 0; i < count && !discover_interrupted; i++) {
-		if (has_answered(discover, listed[i].mac))
-			continue;
-		gamma_live_line_show("asking %.40s, which has not answered", listed[i].name);
-		sent = gamma_now();
-		if (ask(discover, listed[i].mac, op, 0))
-			continue;
-		while (next_answer(discover, sent + TRIP_WAIT_MS * GAMMA_NS_PER_MS, &answer)) {
-			take_answer(discover, &answer, sent);
-			if (answer.seq == discover->seq)
-				break;
-		}
+/* Until all are answered, or it is time. Answers to earlier questions count, too. */
+static void take_burst(struct discover *discover, struct burst *burst, uint64_t until)
+{
+	struct answer answer;
+
+	while (burst->answered < burst->count && next_answer(discover, until, &answer)) {
+		uint32_t index = answer.seq - burst->first;
+
+		take_answer(discover, &answer, index < burst->count ? burst->sent[index] : 0);
+		burst->answered += index < burst->count;
 	}
 }
 
-/* The kernel lets no broadcast out of a slot. */
+static void ask_in_burst(struct discover *discover, struct burst *burst,
+			 const struct gamma_conf_host *host, uint8_t op)
+{
+	if (!burst->count)
+		burst->first = discover->seq + 1;
+	burst->sent[burst->count++] = gamma_now();
+	ask(discover, host->mac, op, 0); /* a later round repeats what the link did not take */
+}
+
+/* Each host of gamma.conf that has not answered, one question each, a few at a time: answers of all
+ * at once are more than a busy host takes. */
+static void ask_listed(struct discover *discover, uint8_t op, uint64_t wait)
+{
+	const struct gamma_conf_host *listed;
+	size_t count = gamma_conf_hosts(discover->conf, &listed);
+	struct burst burst = {.count = 0};
+
+	for (size_t i = 0; i < count && !discover_interrupted; i++) {
+		if (!has_answered(discover, listed[i].mac)) {
+			gamma_live_line_show("asking %.40s, which has not answered",
+					     listed[i].name);
+			ask_in_burst(discover, &burst, &listed[i], op);
+		}
+		if (burst.count < LISTED_BURST && (i + 1 < count || !burst.count))
+			continue;
+		take_burst(discover, &burst, gamma_now() + wait);
+		burst = (struct burst){.count = 0};
+	}
+}
+
+/* One question to all, and so long for the answers. */
+static void ask_everybody_once(struct discover *discover, uint64_t wait)
+{
+	uint64_t sent = gamma_now(), until = sent + wait;
+	int ret = ask(discover, everybody, GAMMA_LOOKUP_HOST_ASK, 0);
+	uint32_t seq = discover->seq;
+	struct answer answer;
+
+	if (ret && ret != -EAGAIN)
+		discover_fail("%s: a frame could not be sent: %s", discover->nic->name,
+			      strerror(-ret));
+	while (gamma_now() < until && !discover_interrupted) {
+		gamma_live_line_show("asking all hosts: %zu so far", discover->count);
+		if (next_answer(discover, gamma_min(until, gamma_now() + SHOW_NS), &answer))
+			take_answer(discover, &answer, answer.seq == seq ? sent : 0);
+	}
+}
+
+/* The kernel lets no broadcast out of a slot. Where the machine is busy, or answers got lost, hosts
+ * are heard of only in a later round: there is another one as long as the last brought one. */
 static void ask_everybody(struct discover *discover)
 {
 	uint64_t part = (uint64_t) (discover->wait * (double) GAMMA_NS_PER_S) / ROUNDS;
-	struct answer answer;
+	size_t before = 0;
 
-	for (int round = 0; round < ROUNDS && !discover_interrupted; round++) {
-		uint64_t sent = gamma_now();
-		int ret = ask(discover, everybody, GAMMA_LOOKUP_HOST_ASK, 0);
-
-		if (ret && ret != -EAGAIN)
-			discover_fail("%s: a frame could not be sent: %s", discover->nic->name,
-				      strerror(-ret));
-		while (gamma_now() < sent + part && !discover_interrupted) {
-			gamma_live_line_show("asking all hosts: %zu so far", discover->count);
-			if (next_answer(discover, gamma_min(sent + part, gamma_now() + SHOW_NS),
-					&answer))
-				take_answer(discover, &answer, sent);
-		}
+	for (int round = 0; round < ROUNDS_MAX && !discover_interrupted; round++) {
+		if (round >= ROUNDS && discover->count == before)
+			break;
+		before = discover->count;
+		ask_everybody_once(discover, part);
 	}
+}
+
+static void ask_listed_often(struct discover *discover, uint8_t op)
+{
+	for (int round = 0; round < ROUNDS; round++)
+		ask_listed(discover, op, LISTED_WAIT_MS * GAMMA_NS_PER_MS << round);
 }
 
 void discover_ask_all(struct discover *discover)
 {
 	if (!discover->through_gammad)
 		ask_everybody(discover);
-	for (int round = 0; round < ROUNDS; round++)
-		ask_listed(discover, GAMMA_LOOKUP_HOST_ASK);
-	for (int round = 0; round < ROUNDS; round++)
-		ask_listed(discover, GAMMA_LOOKUP_ASK);
+	ask_listed_often(discover, GAMMA_LOOKUP_HOST_ASK);
+	ask_listed_often(discover, GAMMA_LOOKUP_ASK);
 }
 
 /* ---- one host ---- */
@@ -378,6 +424,7 @@ void discover_ask_trips(struct discover *discover, const struct discover_host *h
 
 	if (!trips)
 		discover_fail("out of memory");
+	discover->times = true;
 	trips->first = discover->seq + 1;
 	for (unsigned i = 0; i < gamma_min(count, TRIPS_MAX) && !discover_interrupted; i++) {
 		if (trips->sent - trips->answered >= LATE_LIMIT && !trips->answered)
@@ -391,6 +438,7 @@ void discover_ask_trips(struct discover *discover, const struct discover_host *h
 	}
 	take_trips(discover, host, trips, gamma_now() + LATE_WAIT_MS * GAMMA_NS_PER_MS, true);
 	*result = discover_ask_sum(trips->took, trips->sent, trips->sent - trips->answered);
+	discover->times = false;
 	free(trips);
 }
 
@@ -409,7 +457,12 @@ bool discover_ask_next(struct discover *discover, uint64_t until, uint8_t mac[GA
 {
 	struct answer answer;
 
-	if (!next_answer(discover, until, &answer))
+	bool found;
+
+	discover->times = true;
+	found = next_answer(discover, until, &answer);
+	discover->times = false;
+	if (!found)
 		return false;
 	memcpy(mac, answer.mac, GAMMA_MAC_LEN);
 	*seq = answer.seq;
