@@ -35,7 +35,17 @@ static void print_usage(FILE *to)
 static int fail(const char *what, const char *why)
 {
 	fprintf(stderr, "gammactl: %s: %s\n", what, why);
-	return EXIT_FAILURE;
+	return GAMMA_OPTIONS_CANNOT;
+}
+
+/* gammad has answered no. A caller who may not ask, or has another release, has got no answer. */
+static int refused(const char *command, enum gamma_broker_reason reason)
+{
+	int status = fail(command, gamma_broker_message_text(reason));
+
+	return reason == GAMMA_BROKER_NOT_ROOT || reason == GAMMA_BROKER_OTHER_VERSION
+		       ? status
+		       : GAMMA_OPTIONS_FOUND;
 }
 
 static int connect_to(const char *path)
@@ -158,15 +168,15 @@ static int show(int fd, const char *command)
 	if (gamma_broker_message_is(&answer, (size_t) len, GAMMA_BROKER_STATE,
 				    sizeof(answer.state))) {
 		show_state(&answer.state);
-		return EXIT_SUCCESS;
+		return GAMMA_OPTIONS_DONE;
 	}
 	if (!gamma_broker_message_is(&answer, (size_t) len, GAMMA_BROKER_DONE, sizeof(answer.done)))
 		return fail(command,
 			    "gammad answered in another version: install the same release");
 	if (answer.header.reason)
-		return fail(command, gamma_broker_message_text(answer.header.reason));
+		return refused(command, answer.header.reason);
 	show_done(command, answer.done.count);
-	return EXIT_SUCCESS;
+	return GAMMA_OPTIONS_DONE;
 }
 
 static int ask_on(int fd, enum gamma_broker_type type, uint32_t uid, const char *command)
@@ -190,7 +200,7 @@ static int ask(const char *path, enum gamma_broker_type type, uint32_t uid, cons
 
 	if (fd < 0) {
 		fprintf(stderr, "gammactl: %s: %s; is gammad running?\n", path, strerror(errno));
-		return EXIT_FAILURE;
+		return GAMMA_OPTIONS_CANNOT;
 	}
 	ret = ask_on(fd, type, uid, command);
 	if (!ret && type == GAMMA_BROKER_STATUS)
@@ -263,7 +273,7 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "+:hs:", names, NULL)) != -1) {
 		if (option == 'h') {
 			print_usage(stdout);
-			return EXIT_SUCCESS;
+			return GAMMA_OPTIONS_DONE;
 		}
 		if (option != 's')
 			gamma_options_refuse(argv, option, names);

@@ -270,29 +270,39 @@ static void print_usage(FILE *to)
 static int check_conf(struct gammad *gammad)
 {
 	char error[512];
+	int ret = gammad_conf_load(gammad->conf_path, &gammad->conf, error, sizeof(error));
 
-	if (!gammad_conf_load(gammad->conf_path, &gammad->conf, error, sizeof(error)))
+	if (!ret)
 		return 0;
 	gamma_warn("%s", error);
-	return -EINVAL;
+	return ret;
+}
+
+/* A mistake in the file is what the check looks for. */
+static int status_of_check(int ret)
+{
+	if (!ret)
+		return GAMMA_OPTIONS_DONE;
+	return ret == -EINVAL ? GAMMA_OPTIONS_FOUND : GAMMA_OPTIONS_CANNOT;
 }
 
 static int run(struct gammad *gammad)
 {
-	int ret = check_conf(gammad);
+	int ret;
 
-	if (!ret)
-		ret = start(gammad);
+	if (check_conf(gammad))
+		return GAMMA_OPTIONS_CANNOT;
+	ret = start(gammad);
 	if (ret == -ENOMEM)
 		gamma_warn("no memory to start; free some");
 	if (ret)
-		return EXIT_FAILURE;
+		return GAMMA_OPTIONS_CANNOT;
 	gamma_info("ready at " GAMMA_BROKER_PATH);
 	notify_systemd();
 	run_loop(gammad);
 	unlink(GAMMA_BROKER_PATH);
 	unlink(GAMMAD_METRICS_SOCKET);
-	return EXIT_SUCCESS;
+	return GAMMA_OPTIONS_DONE;
 }
 
 int main(int argc, char **argv)
@@ -313,7 +323,7 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			print_usage(stdout);
-			return EXIT_SUCCESS;
+			return GAMMA_OPTIONS_DONE;
 		case 'p':
 		case 'r':
 		case 't':
@@ -332,10 +342,10 @@ int main(int argc, char **argv)
 	gamma_list_init(&gammad.opens);
 	gamma_list_init(&gammad.group_interfaces);
 	if (mode == 't')
-		return check_conf(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return status_of_check(check_conf(&gammad));
 	if (mode == 'p')
-		return gammad_setup_make(&gammad) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return gammad_setup_make(&gammad) ? GAMMA_OPTIONS_CANNOT : GAMMA_OPTIONS_DONE;
 	if (mode == 'r')
-		return gammad_setup_remove() ? EXIT_FAILURE : EXIT_SUCCESS;
+		return gammad_setup_remove() ? GAMMA_OPTIONS_CANNOT : GAMMA_OPTIONS_DONE;
 	return run(&gammad);
 }

@@ -31,7 +31,7 @@ gammad_pid_file() { echo "$state/gammad/$(host_name "$1").pid"; }
 
 gammad_answers() {
 	[[ -d /proc/$1 ]] || return 2
-	PATH=$gammad_folder:$PATH gammactl status >/dev/null 2>&1
+	PATH=$gammad_folder:$PATH gammactl status >/dev/null 2>&1 || return 1
 }
 
 # Inside the namespaces of host $1. /etc and /run are its own.

@@ -5,6 +5,15 @@
 
 struct option;
 
+/* How every tool ends. Each names what status 1 is to it; 0 also if a signal has ended it in time.
+ */
+enum gamma_options_status {
+	GAMMA_OPTIONS_DONE,  /* done, and nothing is wrong */
+	GAMMA_OPTIONS_FOUND, /* done, and something is: what was looked for, or the answer was no */
+	GAMMA_OPTIONS_CANNOT, /* not done: wrong usage, a file that cannot be read, or this host is
+			       * not set up for it */
+};
+
 /* Says what is wrong and where to look, and ends the program with status 2. */
 void gamma_options_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

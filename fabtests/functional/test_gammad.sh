@@ -43,6 +43,9 @@ check_fails "an id that stands for others gets no endpoint" "a subordinate one" 
 	user_on nobody node01 fi_info -p gamma
 check_fails "but not for the list" "only root" user_on labuser node01 "$gammactl" list
 check_fails "nor revoke" "only root" user_on labuser node01 "$gammactl" revoke 1
+status=0
+user_on labuser node01 "$gammactl" list >/dev/null 2>&1 || status=$?
+check "which is exit status 2" [ $status = 2 ]
 
 # ---- ordinary users ----
 

@@ -147,6 +147,33 @@ for program in "${installed[@]}"; do
 	fi
 done
 
+# ---- exit status ----
+
+# 1: the tool has done its work, and found what is wrong; 2: it could not. One line says why.
+ends() { # STATUS PROGRAM ARGUMENT...
+	local text
+	text="exit status $1: $(basename "$2") ${*:3}"
+	if runs "$@"; then
+		expect "$text" [ "$(cat "$work/out" "$work/err" | wc -l)" -eq "$([ "$1" = 0 ] && echo 0 || echo 1)" ]
+	fi
+}
+ends 2 "$abs_top_builddir/tools/gamma-flows" "$work/no-such-file"
+ends 2 "$abs_top_builddir/tools/gamma-flows" "$work"
+ends 2 "$abs_top_builddir/tools/gamma-discover" --iface nosuch0
+ends 2 "$abs_top_builddir/tools/gamma-discover" --merge "$work/no-such-file"
+ends 2 "$abs_top_builddir/tools/gammaping" -I nosuch0 node02
+if [ -x "$abs_top_builddir/gammad/gammad" ]; then
+	echo 'nic eth1 slots 8' >"$work/good.conf"
+	echo 'nic eth1 slots many' >"$work/wrong.conf"
+	ends 0 "$abs_top_builddir/gammad/gammad" -t -c "$work/good.conf"
+	ends 1 "$abs_top_builddir/gammad/gammad" -t -c "$work/wrong.conf"
+	ends 2 "$abs_top_builddir/gammad/gammad" -t -c "$work/no-such-file"
+	ends 2 "$abs_top_builddir/gammad/gammad" -c "$work/wrong.conf"
+	ends 2 "$abs_top_builddir/gammad/gammad" -c "$work/no-such-file"
+	ends 2 "$abs_top_builddir/gammad/gammactl" -s "$work/no-such-file" status
+	ends 2 "$abs_top_builddir/gammad/gammactl" -s "$work/good.conf" status
+fi
+
 # ---- wrong options ----
 
 # wrong PATTERN PROGRAM ARGUMENT...: one line that matches.
