@@ -376,10 +376,14 @@ int gamma_arp_nd_resolve(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[
 		gamma_info("%s is the broadcast address of a network: name one host", shown.text);
 		return -EINVAL;
 	}
-	if (err || route.type != RTN_UNICAST || route.gateway || !route.ifindex) {
-		gamma_info("%s is not on an Ethernet of this host (%s): GAMMA does not go through "
-			   "routers",
-			   shown.text, err ? strerror(-err) : "it is behind a gateway");
+	if (!err && route.type == RTN_UNICAST && route.gateway) {
+		gamma_info("%s is behind a gateway: raw Ethernet frames do not cross routers",
+			   shown.text);
+		return -EMULTIHOP;
+	}
+	if (err || route.type != RTN_UNICAST || !route.ifindex) {
+		gamma_info("%s is not on an Ethernet of this host (%s)", shown.text,
+			   err ? strerror(-err) : "it has no way there");
 		return -ENETUNREACH;
 	}
 	neighbour.ifindex = route.ifindex;

@@ -26,7 +26,7 @@ int gamma_arp_nd_find_route(const struct gamma_ip *ip, int *ifindex);
  * The MAC of the address, and the local NIC on whose Ethernet it is. For a local address that is
  * the own NIC. Else it is the neighbour's MAC. If the kernel does not know it yet, an empty
  * datagram to UDP port 9 (discard) makes the kernel ask for it.
- * -ENETUNREACH: there is no route, or only through a gateway. -EHOSTUNREACH: no answer
+ * -ENETUNREACH: there is no route. -EMULTIHOP: only through a gateway. -EHOSTUNREACH: no answer
  * within timeout_ms. -EADDRNOTAVAIL: on the loopback interface. -EINVAL: no host's address
  * (any, broadcast, multicast, link-local without an interface). Each error is explained in one line
  * at info level.

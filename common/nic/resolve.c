@@ -104,7 +104,10 @@ static const char *explain(int err)
 {
 	switch (-err) {
 	case ENETUNREACH:
-		return "is not on an Ethernet of this host; GAMMA does not go through routers";
+		return "is not on an Ethernet of this host: it has no route there; see `ip route`";
+	case EMULTIHOP:
+		return "is behind a router, which raw Ethernet frames do not cross: set "
+		       "FI_GAMMA_LINK=udp on all hosts";
 	case EHOSTUNREACH:
 		return "does not answer to ARP or neighbour discovery; check that the host is up, "
 		       "or "

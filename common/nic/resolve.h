@@ -34,7 +34,8 @@ struct gamma_resolved {
  * local NIC owns gives that NIC; any other MAC gives no NIC. service: NULL, or a port in decimal, 1
  * to 65535.
  *
- * Returns 0, or a negative errno with the cause and its cure in one line in why. -EAFNOSUPPORT:
+ * Returns 0, or a negative errno with the cause and its cure in one line in why. -EMULTIHOP: the
+ * node is behind a router, which raw frames do not cross. -EAFNOSUPPORT:
  * over UDP, the node's address is of the IP version that the NIC to it is not used with.
  */
 int gamma_resolve(const char *node, const char *service, bool source, const struct gamma_conf *conf,

@@ -98,7 +98,10 @@ check "fi_info takes a source" on node01 fi_info -p gamma -s "$(data_ip 1)" -P 7
 
 unknown "a node that nobody knows" "node 'nobody' is no MAC, interface, host of" -n nobody -P 7001
 unknown "an IPv4 address that does not answer" "10.78.0.99 does not answer to ARP" -n 10.78.0.99
-unknown "an IPv4 address behind a router" "8.8.8.8 is not on an Ethernet" -n 8.8.8.8
+unknown "an IPv4 address without a route" "8.8.8.8 is not on an Ethernet" -n 8.8.8.8
+on node01 ip route add 198.51.100.0/24 via "$(data_ip 2)"
+unknown "an IPv4 address behind a router" \
+	"198.51.100.7 is behind a router.*do not cross: set FI_GAMMA_LINK=udp" -n 198.51.100.7
 unknown "a source that is another host's" "source .* is not an address of" -s -n "$(data_ip 2)"
 unknown "a source of another's MAC" "no interface of this host has MAC" -s -n "$mac2"
 unknown "a multicast MAC" "multicast or zero MAC" -n 01:00:5e:00:00:01

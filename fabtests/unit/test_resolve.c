@@ -72,6 +72,8 @@ static int arp_nd(const struct gamma_ip *ip, int timeout_ms, uint8_t mac[GAMMA_M
 	*ifindex = 13;
 	if (is(ip, "10.2.0.9"))
 		return 0;
+	if (is(ip, "198.51.100.1"))
+		return -EMULTIHOP;
 	*ifindex = 99;
 	return is(ip, "10.9.0.9") ? 0 : -ENETUNREACH;
 }
@@ -204,7 +206,9 @@ static void resolve__ipv4(void **state)
 	assert_found("10.0.0.9", false, 9, &nics[0]);
 	assert_refused("10.0.0.9", true, -EADDRNOTAVAIL, "is not an address of an Ethernet NIC");
 	assert_refused("10.0.0.10", false, -EHOSTUNREACH, "does not answer to ARP");
-	assert_refused("192.0.2.1", false, -ENETUNREACH, "routers");
+	assert_refused("192.0.2.1", false, -ENETUNREACH, "it has no route there");
+	assert_refused("198.51.100.1", false, -EMULTIHOP,
+		       "raw Ethernet frames do not cross: set FI_GAMMA_LINK=udp");
 	assert_refused("10.2.0.9", false, -ENODEV, "eth2 is down");
 	assert_refused("10.2.0.1", true, -ENODEV, "eth2 is down");
 	assert_refused("10.9.0.9", false, -ENODEV, "interface number 99");
@@ -216,7 +220,7 @@ static void resolve__ipv6(void **state)
 	(void) state;
 	assert_found("2001:db8::9", false, 9, &nics[0]);
 	assert_found("2001:0db8:0::0009", false, 9, &nics[0]);
-	assert_refused("2001:db8::10", false, -ENETUNREACH, "routers");
+	assert_refused("2001:db8::10", false, -ENETUNREACH, "it has no route there");
 	assert_refused("fe80::1", false, -EINVAL, "write the interface behind it");
 	assert_refused("2001:db8::9%lo", false, -ENOENT, "is no MAC, interface, host");
 	assert_int_equal(lookups, 1);
