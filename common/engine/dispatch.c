@@ -15,7 +15,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
+
+enum { NIC_ANSWERS_MS = 100 }; /* for the questions of peers that know of a failed NIC */
 
 static void source_of(const struct gamma_endpoint *endpoint, const struct gamma_arrival *arrival,
 		      const struct gamma_fields *fields, struct gamma_addr *source)
@@ -70,6 +73,70 @@ void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_lin
 		return;
 	endpoint->local.stats.resets_out += counts;
 	send_answer(endpoint, link, mac, &fields, NULL);
+}
+
+static enum gamma_reset_op reset_op(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->error == -EMSGSIZE ? GAMMA_RESET_NIC : GAMMA_RESET_CLOSED;
+}
+
+/* Peers ask by PROBE whether it is true. The program may end as soon as it knows of the failure. */
+static void answer_probes(struct gamma_endpoint *endpoint)
+{
+	struct gamma_link *link = endpoint->packet;
+	uint64_t until = gamma_now() + NIC_ANSWERS_MS * GAMMA_NS_PER_MS;
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+
+	while (gamma_now() < until) {
+		if (!link->ops->next(link, &arrival)) {
+			sched_yield();
+			continue;
+		}
+		endpoint->resets = 0;
+		if (!gamma_codec_parse(arrival.frame, arrival.len, &fields) &&
+		    fields.kind == GAMMA_KIND_PROBE && fields.dst_port == endpoint->local.port &&
+		    fields.dst_epoch == endpoint->local.epoch)
+			gamma_dispatch_send_reset(endpoint, link, gamma_dispatch_sender(&arrival),
+						  &fields, GAMMA_RESET_NIC, true);
+		link->ops->release(link);
+	}
+}
+
+/* Short frames still pass: so peers know of it at once, and not from their timeout. */
+static void inform_peers(struct gamma_endpoint *endpoint)
+{
+	const struct gamma_local *local = &endpoint->local;
+	struct gamma_list *pos;
+	bool any = false;
+
+	gamma_list_for_each (pos, &local->flows) {
+		const struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
+		const struct gamma_fields next = {
+			.src_port = flow->port,
+			.dst_port = local->port,
+			.src_epoch = flow->epoch,
+			.dst_epoch = local->epoch,
+			.seq = flow->rx.next,
+		};
+
+		if (flow->same_host || flow->state != GAMMA_FLOW_OPEN || !flow->rx.begun)
+			continue;
+		endpoint->resets = 0;
+		gamma_dispatch_send_reset(endpoint, endpoint->packet, flow->addr.mac, &next,
+					  GAMMA_RESET_NIC, true);
+		any = true;
+	}
+	if (any && !endpoint->lending.lent)
+		answer_probes(endpoint);
+}
+
+void gamma_dispatch_end_by_mtu(struct gamma_endpoint *endpoint)
+{
+	if (endpoint->error)
+		return;
+	inform_peers(endpoint);
+	gamma_peers_fail_all(endpoint, -EMSGSIZE, GAMMA_NIC_MTU_TOO_SMALL);
 }
 
 /* The payload of FOUND. A question that is as long as that learns the endpoint's NICs, too: no
@@ -451,7 +518,7 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	    !arrival->behind) {
 		/* After BYE the peer may ask whether that was true: no error. */
 		gamma_dispatch_send_reset(
-			endpoint, link, gamma_dispatch_sender(arrival), &fields, GAMMA_RESET_CLOSED,
+			endpoint, link, gamma_dispatch_sender(arrival), &fields, reset_op(endpoint),
 			flow->state == GAMMA_FLOW_FAILED || fields.kind != GAMMA_KIND_PROBE);
 		return;
 	}

@@ -42,6 +42,9 @@ void gamma_dispatch(struct gamma_endpoint *endpoint, struct gamma_link *link,
 bool gamma_dispatch_is_named(const struct gamma_endpoint *endpoint, uint8_t rail,
 			     const struct gamma_arrival *arrival);
 
+/* The MTU of the first NIC has become too small: ends all flows, and informs their peers. */
+void gamma_dispatch_end_by_mtu(struct gamma_endpoint *endpoint);
+
 /* The offending frame's epochs and number come back: only its sender, at mac, can use them.
  * counts: it is an error, and so counted in resets_out. */
 void gamma_dispatch_send_reset(struct gamma_endpoint *endpoint, struct gamma_link *link,

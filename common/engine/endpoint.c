@@ -24,6 +24,8 @@
 #include "message/coalesce.h"
 #include "wire/pseudo_mac.h"
 
+enum { DOUBTS_MS = 100 }; /* for the questions of peers that were informed of a failed NIC */
+
 int gamma_endpoint_random_epoch(uint32_t *epoch)
 {
 	do {
@@ -506,6 +508,16 @@ static void sleep_for_event(struct gamma_endpoint *endpoint, uint64_t until,
 		asleep(endpoint->messages.context, false);
 }
 
+/* Peers know by a RESET that the NIC has failed, and ask by PROBE whether that is true. */
+static void answer_doubts(struct gamma_endpoint *endpoint, uint64_t until,
+			  gamma_endpoint_asleep *asleep)
+{
+	while (endpoint->error == -EMSGSIZE && gamma_now() < until) {
+		sleep_for_event(endpoint, until, asleep);
+		gamma_endpoint_progress(endpoint);
+	}
+}
+
 /* First everything sent must be acknowledged, then the peers must know that this endpoint closes.
  */
 void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_asleep *asleep)
@@ -524,6 +536,7 @@ void gamma_endpoint_linger(struct gamma_endpoint *endpoint, gamma_endpoint_aslee
 		now = gamma_now();
 	}
 	say_bye(endpoint, now);
+	answer_doubts(endpoint, gamma_min(until, now + DOUBTS_MS * GAMMA_NS_PER_MS), asleep);
 	while (anything_left(endpoint, now) && now < until) {
 		sleep_for_event(endpoint, until, asleep);
 		gamma_endpoint_progress(endpoint);

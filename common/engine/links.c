@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/dispatch.h"
 #include "engine/state.h"
 #include "link/packet.h"
 #include "link/udp.h"
@@ -190,6 +191,26 @@ void gamma_links_count(const struct gamma_endpoint *endpoint)
 		endpoint->rails[r].link->ops->count(endpoint->rails[r].link);
 }
 
+/* Of the link's NIC now, bytes; 0: unknown. */
+static uint32_t mtu_of_nic(struct gamma_link *link)
+{
+	uint32_t mtu = gamma_packet_nic_mtu(link);
+
+	return mtu ? mtu : gamma_udp_nic_mtu(link);
+}
+
+/* Where this endpoint mostly receives, the frames that it sends are short, and leave: nothing else
+ * would notice that what peers send does not arrive. */
+static void look_at_first_mtu(struct gamma_endpoint *endpoint)
+{
+	uint32_t mtu = mtu_of_nic(endpoint->packet);
+
+	if (!mtu || mtu >= GAMMA_LEAST_MTU)
+		return;
+	endpoint->packet->mtu = mtu;
+	gamma_dispatch_end_by_mtu(endpoint);
+}
+
 /* Nothing is sent by it: only the NIC itself shows that its MTU has been raised again. The size
  * that the ring was made for remains the largest. */
 static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t now)
@@ -200,9 +221,7 @@ static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t 
 
 	if (own->mtu >= GAMMA_LEAST_MTU)
 		return;
-	mtu = gamma_local_rail_is_udp(&endpoint->local, rail) ? gamma_udp_nic_mtu(link)
-							      : gamma_packet_nic_mtu(link);
-	mtu = (uint32_t) gamma_min(mtu, own->most);
+	mtu = (uint32_t) gamma_min(mtu_of_nic(link), own->most);
 	if (mtu < GAMMA_LEAST_MTU)
 		return;
 	link->mtu = mtu;
@@ -218,6 +237,7 @@ void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->nics_at = now + LOOK_US * GAMMA_NS_PER_US;
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++)
 		gamma_packet_look_for_nic(gamma_links_of_rail(endpoint, r));
+	look_at_first_mtu(endpoint);
 	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
 		look_at_mtu(endpoint, r, now);
 }

@@ -71,7 +71,7 @@ bool gamma_links_arm(struct gamma_endpoint *endpoint);
 /* The shortest round trip to a peer by that rail, ns; 0: none was measured. */
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail);
 /* Uses NICs again that were removed and are back with another index, or whose MTU had become too
- * small. Called often. */
+ * small; ends all flows if the first one's has. Called often. */
 void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now);
 /* Reads the kernel's counters of all but the first. */
 void gamma_links_count(const struct gamma_endpoint *endpoint);

@@ -3,6 +3,7 @@
  * Output: polls the ready flows for frames, one flow after the other, and hands the frames to the
  * links in bursts. Frames that a link refuses go back to their flows, which send them later.
  */
+#include "engine/dispatch.h"
 #include "engine/fastpath.h"
 #include "engine/output.h"
 #include "engine/peers.h"
@@ -119,7 +120,7 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 		gamma_path_mtu_set_own(&endpoint->local, link->mtu);
 		return true;
 	}
-	gamma_peers_fail_all(endpoint, -EMSGSIZE, GAMMA_NIC_MTU_TOO_SMALL);
+	gamma_dispatch_end_by_mtu(endpoint);
 	return false;
 }
 

@@ -291,8 +291,7 @@ static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->house_at = now + GAMMA_HOUSE_US * GAMMA_NS_PER_US;
 	compare_clocks(endpoint, now);
 	gamma_budget_divide(endpoint, now);
-	if (gamma_unlikely(endpoint->local.rail_count > 1))
-		gamma_links_look_for_nics(endpoint, now);
+	gamma_links_look_for_nics(endpoint, now);
 }
 
 /* A caller whose polls find nothing may be keeping its peer, or another rank, from the processor.

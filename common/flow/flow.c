@@ -369,8 +369,13 @@ static void bye_answered(struct gamma_flow *flow)
 static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fields, uint64_t now)
 {
 	bool proven = flow->same_host || is_probe(flow, fields->seq);
+	bool closed = fields->op == GAMMA_RESET_CLOSED || fields->op == GAMMA_RESET_NIC;
 
 	if (!outstanding(flow, fields->seq)) {
+		if (fields->op == GAMMA_RESET_NIC && flow->state == GAMMA_FLOW_OPEN) {
+			gamma_loss_challenge(flow, now); /* it was sent unasked */
+			return;
+		}
 		/* After BYE it may answer a probe that was repeated since. */
 		flow->local->stats.stray += !flow->bye_heard && !flow->byes;
 		return;
@@ -379,21 +384,27 @@ static void receive_reset(struct gamma_flow *flow, const struct gamma_fields *fi
 		gamma_loss_challenge(flow, now);
 		return;
 	}
-	if (fields->op == GAMMA_RESET_CLOSED && flow->bye_heard) {
+	if (closed && flow->bye_heard) {
 		gamma_flow_believe_bye(flow, now);
 		return;
 	}
 	/* The peer has closed the flow because this endpoint has said BYE. */
-	if (fields->op == GAMMA_RESET_CLOSED && flow->byes) {
+	if (closed && flow->byes) {
 		bye_answered(flow);
 		return;
 	}
 	flow->local->stats.resets_in++;
-	gamma_flow_fail_for_good(flow, -ECONNRESET,
-				 fields->op == GAMMA_RESET_CLOSED
-					 ? "it has closed its endpoint, or declared this one dead"
-					 : "its endpoint is another one now",
-				 now);
+	if (fields->op == GAMMA_RESET_NIC)
+		gamma_flow_fail_for_good(flow, -EMSGSIZE,
+					 "the MTU of its host's NIC was lowered below 576 bytes: "
+					 "raise it there (ip link set mtu), and start again",
+					 now);
+	else
+		gamma_flow_fail_for_good(
+			flow, -ECONNRESET,
+			closed ? "it has closed its endpoint, or declared this one dead"
+			       : "its endpoint is another one now",
+			now);
 }
 
 void gamma_flow_refute_bye(struct gamma_flow *flow)

@@ -251,11 +251,6 @@ static uint32_t current_mtu(struct udp_link *udp)
 	return (uint32_t) request.ifr_mtu - (udp->attr.ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD);
 }
 
-uint32_t gamma_udp_nic_mtu(struct gamma_link *link)
-{
-	return current_mtu(gamma_container_of(link, struct udp_link, link));
-}
-
 /* Why the kernel refused a train of so many frames: a link error, or 0: try again, perhaps singly.
  */
 static int udp_refusal(struct udp_link *udp, unsigned count)
@@ -625,6 +620,13 @@ static const struct gamma_link_ops udp_ops_across = {
 	.count = udp_count,
 	.close = udp_close,
 };
+
+uint32_t gamma_udp_nic_mtu(struct gamma_link *link)
+{
+	if (link->ops != &udp_ops && link->ops != &udp_ops_across)
+		return 0;
+	return current_mtu(gamma_container_of(link, struct udp_link, link));
+}
 
 static void udp_cross(struct gamma_link *link)
 {

@@ -27,7 +27,8 @@ struct gamma_udp_attr {
 int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 		   struct gamma_link **link);
 
-/* The MTU that a UDP link's NIC has now, less the headers, bytes; 0: the NIC is gone. */
+/* The MTU that its NIC has now, less the headers, bytes; 0: the NIC is gone, or it is another kind
+ * of link. */
 uint32_t gamma_udp_nic_mtu(struct gamma_link *link);
 
 /* Of a UDP link over IPv6: the address behind a pseudo MAC address that is held or that a frame has

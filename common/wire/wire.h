@@ -90,6 +90,7 @@ enum gamma_reset_op {
 	GAMMA_RESET_EPOCH = 0,   /* the destination epoch is not, or no longer, this endpoint's */
 	GAMMA_RESET_CLOSED = 1,  /* this endpoint has said BYE to you, or gave you up */
 	GAMMA_RESET_REVOKED = 2, /* from gammad, on the host only: you may not send any more */
+	GAMMA_RESET_NIC = 3, /* as CLOSED: the MTU of this endpoint's NIC has become too small */
 };
 
 struct gamma_header {

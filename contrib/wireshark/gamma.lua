@@ -58,7 +58,7 @@ local OPS = {
 	PROBE = { [0] = "PLAIN", [1] = "MTU", [2] = "RAIL", [3] = "RAILS" },
 	LOOKUP = { [0] = "ASK", [1] = "FOUND", [2] = "NO_PORT", [3] = "OTHER_TENANT",
 		[4] = "HOST_ASK", [5] = "HOST", [6] = "HOST_VIA" },
-	RESET = { [0] = "EPOCH", [1] = "CLOSED", [2] = "REVOKED" },
+	RESET = { [0] = "EPOCH", [1] = "CLOSED", [2] = "REVOKED", [3] = "NIC" },
 }
 
 local REFUSALS = {
@@ -693,7 +693,8 @@ end
 
 function kinds.RESET(f, note)
 	note_expert(note, "reset", f.op == 1 and "the flow has ended at its sender"
-		or f.op == 2 and "the endpoint is revoked" or "the epoch is not this endpoint's")
+		or f.op == 2 and "the endpoint is revoked"
+		or f.op == 3 and "the MTU of its sender's NIC is too small" or "the epoch is not this endpoint's")
 end
 
 function kinds.BYE(f, note)

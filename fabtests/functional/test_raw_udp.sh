@@ -109,6 +109,35 @@ counted "any: these are dropped" \
 	'(map(.stray) | max) >= 200 and all(.malformed + .peer_timeouts + .resets_out == 0)'
 unset "gamma_env[-1]"
 
+# ---- the NIC's MTU becomes too small ----
+
+# All frames of the receiver are short, and still leave. Neither side waits for its timeout, a minute.
+stream=$abs_top_builddir/fabtests/benchmarks/gamma-stream
+ends_by_mtu() { # LINK HOST: the stream's receiver is node01
+	local settings=("FI_GAMMA_LINK=$1" FI_GAMMA_PEER_TIMEOUT=60) status=0 own=server other=client
+	[ "$2" = node01 ] || { own=client && other=server; }
+	start server node01 60 env "${settings[@]}" "$stream" -p gamma -s -P 4711
+	wait_for_line server '^ready' 5 || status=1
+	start client node02 60 env "${settings[@]}" "$stream" -p gamma -P 4711 -S 1048576 -t 50 node01
+	until_true 5 more_frames || status=1
+	on "$2" ip link set dev gam0 mtu 500
+	wait_for_line "$own" "the MTU of this host's NIC was lowered below 576 bytes: raise it" 10 || status=1
+	wait_for_line "$other" "the MTU of its host's NIC was lowered below 576 bytes: raise it" 10 || status=1
+	stop client
+	stop server
+	on "$2" ip link set dev gam0 mtu 1500
+	cat "$work/client.out" "$work/server.out"
+	return "$status"
+}
+frames_of_client() { on node02 cat /sys/class/net/gam0/statistics/tx_packets; }
+more_frames() { (($(frames_of_client) > frames + 3000)); }
+for link in any packet; do
+	for host in node01 node02; do
+		frames=$(frames_of_client)
+		check "$link: $host's MTU becomes too small" ends_by_mtu $link $host
+	done
+done
+
 # ---- refused ----
 
 domain() { on node01 fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u; }

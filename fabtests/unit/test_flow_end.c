@@ -496,6 +496,24 @@ static void unfinished__until_acknowledged_and_settled(void **state)
 	assert_false(gamma_flow_unfinished(net_flow(net, 1, 0), net->now));
 }
 
+/* The peer hears of it at once, asks by PROBE, and ends with the same error. */
+static void reset__of_a_peer_whose_nic_has_too_small_an_mtu(void **state)
+{
+	struct outgoing *out;
+
+	(void) state;
+	net_exchange(net);
+	net->nodes[1].wakes = net->now + MS;
+	out = net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	net_run(net, 100 * US);
+	gamma_dispatch_end_by_mtu(&net->nodes[1].ep);
+	net_run(net, 5 * MS);
+	assert_true(out->done);
+	assert_int_equal(out->error, -EMSGSIZE);
+	assert_int_equal(net_flow(net, 0, 1)->state, GAMMA_FLOW_FAILED);
+	assert_non_null(strstr(net->nodes[0].last_cause, "the MTU of its host's NIC was lowered"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +542,7 @@ int main(void)
 		NET_TEST(bye__to_a_peer_without_a_flow),
 		NET_TEST(bye__both_at_once),
 		NET_TEST(unfinished__until_acknowledged_and_settled),
+		NET_TEST(reset__of_a_peer_whose_nic_has_too_small_an_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

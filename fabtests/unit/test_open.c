@@ -43,6 +43,7 @@ static void open_two(unsigned which)
 
 static int setup(void **state)
 {
+	netns_ip("link set g1 mtu 9000");
 	netns_ip("link del g2");
 	netns_ip("link add g2 address 02:00:00:00:00:02 mtu 9000 type veth "
 		 "peer name g3 address 02:00:00:00:00:03 mtu 9000");
@@ -186,6 +187,22 @@ static void mtu__of_the_second_nic_too_small_and_back(void **state)
 	assert_int_equal(sides[A].ep->local.own_rails[1].mtu, 9000);
 	assert_string_equal(sides[A].cause, "");
 	assert_int_equal(side_stats(FAR)->malformed, 0);
+}
+
+/* What it sends is short, and leaves: it looks at its NIC, and says why it ends. */
+static void mtu__of_a_receivers_only_nic_too_small(void **state)
+{
+	(void) state;
+	netns_needed();
+	exchange(A, FAR, LONG);
+	netns_ip("link set g1 mtu 500");
+	post(&sides[FAR], LONG);
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[FAR].ep), LONG), 0);
+	until(&sides[FAR].received);
+	assert_int_equal(sides[FAR].receive_error, -EMSGSIZE);
+	assert_int_equal(sides[FAR].ep->error, -EMSGSIZE);
+	assert_non_null(strstr(sides[FAR].cause, "MTU of this host's NIC was lowered below 576"));
+	assert_int_equal(side_stats(FAR)->resets_out, 1);
 }
 
 /* ---- one NIC, raw and over UDP ---- */
@@ -511,6 +528,7 @@ int main(void)
 		OPEN_TEST(open__best_effort_endpoints_have_one),
 		OPEN_TEST(open__a_peer_with_one_nic),
 		OPEN_TEST(mtu__of_the_second_nic_too_small_and_back),
+		OPEN_TEST(mtu__of_a_receivers_only_nic_too_small),
 		OPEN_TEST(udp__its_rail_has_the_same_port_and_no_ring),
 		OPEN_TEST(udp__its_port_may_be_taken),
 		OPEN_TEST(udp__long_messages_leave_in_trains),
