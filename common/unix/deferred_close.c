@@ -2,6 +2,7 @@
 /* Closing descriptors in threads of their own. A thread runs only while there is work for it. */
 #include "unix/deferred_close.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -66,6 +67,19 @@ bool gamma_deferred_close_is_full(void)
 	return process == getpid() && __atomic_load_n(&threads, __ATOMIC_RELAXED) >= THREADS_MAX;
 }
 
+/* A thread may outlive the last use of the library that it runs in, which libfabric unloads when
+ * the program ends. */
+static void keep_loaded(void)
+{
+	static bool kept; /* atomic; twice does no harm */
+	Dl_info info;
+
+	if (__atomic_exchange_n(&kept, true, __ATOMIC_RELAXED))
+		return;
+	if (dladdr(&threads, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 /* The program's signal handlers must not run in this thread. */
 static bool start(void *(*work)(void *), void *arg)
 {
@@ -76,6 +90,7 @@ static bool start(void *(*work)(void *), void *arg)
 
 	if (pthread_attr_init(&attr))
 		return false;
+	keep_loaded();
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);

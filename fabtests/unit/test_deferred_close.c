@@ -2,9 +2,11 @@
 /* Unit tests of common/unix/deferred_close.c, and of its callers. */
 #include "netns.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -279,12 +281,40 @@ static void group__unknown_process(void **state)
 	must_end(unknown_at_group);
 }
 
+/* ---- the library ---- */
+
+/* libfabric unloads its providers when a program ends, and a thread may still run then. */
+static void close__keeps_its_library_loaded(void **state)
+{
+	const char *build = getenv("abs_top_builddir");
+	void (*close_fds)(const int *fds, size_t count);
+	char path[4096];
+	void *library;
+	int fd;
+
+	(void) state;
+	snprintf(path, sizeof(path), "%s/.libs/libgamma-unloaded.so", build ? build : ".");
+	library = dlopen(path, RTLD_NOW);
+	if (!library)
+		skip();
+	*(void **) &close_fds = dlsym(library, "gamma_deferred_close_fds");
+	assert_non_null(close_fds);
+	fd = dup(0);
+	close_fds(&fd, 1);
+	dlclose(library);
+	assert_non_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(close__does_not_wait),   cmocka_unit_test(full__so_many_wait),
-		cmocka_unit_test(receive__all_there_are), cmocka_unit_test(port__unknown_process),
+		cmocka_unit_test(close__does_not_wait),
+		cmocka_unit_test(full__so_many_wait),
+
+		cmocka_unit_test(receive__all_there_are),
+		cmocka_unit_test(port__unknown_process),
 		cmocka_unit_test(group__unknown_process),
+		cmocka_unit_test(close__keeps_its_library_loaded),
 	};
 
 	return cmocka_run_group_tests(tests, netns_setup, NULL);
