@@ -163,8 +163,10 @@ struct gamma_fi_ep {
 /* Bytes that are sent before the receiver has a buffer for them. */
 static inline size_t gamma_ep_eager_size(const struct gamma_fi_ep *ep)
 {
-	return ep->domain->nic.udp || ep->domain->nic.has_udp ? gamma_settings.udp_eager_size
-							      : gamma_settings.eager_size;
+	const struct gamma_domain *domain = ep->domain;
+	bool udp = domain->nic.udp || domain->nic.has_udp || domain->beside.mtu;
+
+	return udp ? gamma_settings.udp_eager_size : gamma_settings.eager_size;
 }
 
 static inline struct gamma_fi_ep_handle *gamma_ep_handle_of(struct fid_ep *fid)

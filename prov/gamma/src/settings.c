@@ -71,9 +71,8 @@ static const struct number_setting numbers[] = {
 	{NUMBER(inject_size), 1, 4096, GAMMA_EAGER_MAX, 64, "64 to 1048576 bytes",
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
-	 "Largest message that is sent before the receiver has a buffer for it (default: 16384, "
-	 "over "
-	 "UDP 65536)"},
+	 "Largest message that is sent before the receiver has a buffer for it (default: 16384; "
+	 "65536 where UDP may be used)"},
 	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
 	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it "
 	 "waits "
