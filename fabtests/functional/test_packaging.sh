@@ -66,6 +66,8 @@ debian_image() {
 		$(variable openmpicomponentdir) usr/lib/multiarch/openmpi/lib/openmpi3
 		$(variable pkgconfigdir) usr/lib/multiarch/pkgconfig
 		$(variable systemdsystemunitdir) $UNITDIR
+		$(variable sysctldir) usr/lib/sysctl.d
+		$(variable tmpfilesdir) usr/lib/tmpfiles.d
 		$(variable libdir) usr/lib/multiarch
 		$(variable prefix) usr
 	END
