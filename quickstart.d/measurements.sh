@@ -86,6 +86,7 @@ command_bench() {
 	case " $* " in *' cp2k'* | *' openfoam'*) bench_packages+=("${application_packages[@]}") ;; esac
 	need_root bench
 	command_build quiet "${bench_packages[@]}"
+	step "build the simulator" make -C "$build" -j"$jobs" fabtests/sim/gamma-sim
 	cd "$called_from"
 	bench --build "$build" "$@" 9>&- # the lock stays with this process
 }
