@@ -150,7 +150,11 @@ for ((i = 0; i < senders; i++)); do
 	start "sender$i" $((i + 2)) 60 "$incast" -p gamma -d gam0 -i $i "${role[@]}" "$(data_ip 1)"
 done
 for ((i = 0; i < senders; i++)); do
-	check "$senders to one: sender $i" wait_end "sender$i"
+	if wait_end "sender$i"; then
+		ok "$senders to one: sender $i"
+	else
+		not_ok "$senders to one: sender $i" "$work/sender$i.out"
+	fi
 done
 if wait_end receiver; then
 	ok "$senders to one: $(jq -r '"\(.verified) messages verified, \(.goodput_MBps) MB/s"' \
