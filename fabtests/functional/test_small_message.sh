@@ -90,8 +90,10 @@ if command -v strace >/dev/null && ! sanitized &&
 		"$work/stats")
 	check "strace saw $sent calls to send for $frames frames" \
 		test "$sent" -ge $few -a "$sent" -le $((frames + 20))
+	# None for a message; but while nothing comes, the sockets beside the ring are looked at now and
+	# then, and under strace, or on a busy machine, more often.
 	received=$(calls "$work/trace" 'recv|recvfrom|recvmsg|recvmmsg')
-	check "and $received to receive" test "$received" -lt 20
+	check "and $received to receive" test "$received" -lt $((few / 10))
 fi
 
 # ---- instructions ----
