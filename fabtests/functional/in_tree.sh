@@ -3,10 +3,13 @@
 #
 # gamma in libfabric's and Open MPI's own source trees: contrib/in-tree/lay-out, then their own
 # configure and make, in copies. LIBFABRIC_TREE and OPENMPI_TREE name the trees; what is not named is
-# not tested. Needs no root and fetches nothing. Functions are called through check:
+# not tested. Fetches nothing. As root it also runs what was built, on two hosts of the lab.
+# Functions are called through check:
 # shellcheck disable=SC2317
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
+# shellcheck source=mpi.sh
+. "$top_srcdir/fabtests/functional/mpi.sh"
 
 [ -n "${LIBFABRIC_TREE-}${OPENMPI_TREE-}" ] ||
 	skip "no tree is named: LIBFABRIC_TREE (git clone https://github.com/ofiwg/libfabric), OPENMPI_TREE (apt-get source openmpi)"
@@ -17,6 +20,12 @@ jobs=$(nproc)
 # in_folder FOLDER COMMAND...
 in_folder() {
 	(cd "$1" && shift && "$@" </dev/null)
+}
+
+# Without a lab what was built is not run.
+lab_is_possible() {
+	[ "${GAMMA_TEST_LAB:-1}" = 1 ] && [ "$(id -u)" -eq 0 ] &&
+		unshare --mount --net --uts --ipc true 2>/dev/null
 }
 
 check_fails "another folder is refused" "no source tree of libfabric" "$lay_out" libfabric "$work"
@@ -37,6 +46,15 @@ lists_gamma() {
 	env "${fi_path[@]}" "$1/util/fi_info" -l | grep -x 'gamma:'
 }
 
+# runs BUILD NAME: by its own programs and library.
+runs() {
+	gamma_env=("${fi_path[@]}" "LD_LIBRARY_PATH=$1/src/.libs")
+	lab_up 2
+	both "$2: fi_pingpong, reliable" 60 "$1/util/.libs/fi_pingpong" -p gamma -e rdm -c -S all -I 5
+	both "$2: fi_pingpong, datagrams" 60 "$1/util/.libs/fi_pingpong" -p gamma -c -S all -I 5
+	lab_down
+}
+
 no_warnings() {
 	! grep 'gamma.*warning:' "$work/make.out"
 }
@@ -53,6 +71,7 @@ libfabric_with() {
 	check "libfabric: make, gamma=$1" libfabric_make "$build"
 	check "libfabric: no warning about gamma, gamma=$1" no_warnings
 	check "libfabric: fi_info lists it, gamma=$1" lists_gamma "$build"
+	! lab_is_possible || runs "$build" "libfabric, gamma=$1"
 }
 
 libfabric_make() {
@@ -93,6 +112,19 @@ has_door() {
 		grep ' [DR] mca_btl_gamma_collective$'
 }
 
+# A job on two hosts, by the installed Open MPI and the provider of this project's own build.
+mpi_in_tree() {
+	local installed=$work/installed
+	"$installed/bin/mpicc" -O2 -o "$work/mpi_job" "$top_srcdir/fabtests/functional/mpi_job.c" || return
+	mpi_stack=openmpi
+	mpi_env=("LD_LIBRARY_PATH=$installed/lib")
+	mpi_launch=("$installed/bin/mpirun" --prefix "$installed" --mca plm_rsh_agent "$(mpi_agent)"
+		--mca oob_tcp_if_include mgt0)
+	mpi_openmpi
+	mpi_way=(--mca btl "gamma,self")
+	mpi_output 60 node01,node02 "$1" "$work/mpi_job"
+}
+
 if [ -n "${OPENMPI_TREE-}" ]; then
 	cp -a "$OPENMPI_TREE" "$work/openmpi"
 	check "Open MPI: laid out" "$lay_out" openmpi "$work/openmpi"
@@ -113,6 +145,12 @@ if [ -n "${OPENMPI_TREE-}" ]; then
 	check "Open MPI: ompi_info lists btl gamma" lists_component btl
 	check "Open MPI: ompi_info lists coll gamma" lists_component coll
 	check "Open MPI: coll gamma finds btl gamma" has_door
+	if lab_is_possible; then
+		gamma_env=()
+		lab_up 2
+		check "Open MPI: a job of 2 processes" mpi_in_tree 2
+		check "Open MPI: a job of 4 processes" mpi_in_tree 4
+	fi
 fi
 
 finish
