@@ -222,7 +222,45 @@ void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uin
 
 void gamma_rails_large_passed(struct gamma_flow *flow, const struct gamma_sent *sent)
 {
-	flow->rails->rail[sent->rail].large_losses = 0;
+	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
+
+	rail->large_losses = 0;
+	rail->refused = 0;
+}
+
+/* What surely passes, until a padded probe of the rail is answered. */
+static uint32_t safe_size(const struct gamma_flow *flow, uint8_t r)
+{
+	uint32_t safe = is_udp(flow, r) ? GAMMA_SAFE_MTU_UDP : GAMMA_SAFE_MTU;
+
+	return (uint32_t) gamma_min(flow->rails->rail[r].most, safe);
+}
+
+static void use_safe_size(struct gamma_flow *flow, uint8_t r)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	rail->mtu = safe_size(flow, r);
+	rail->mtu_tries = rail->large_losses = 0;
+	rail->refused = 0;
+	gamma_rails_want_probe(flow, r);
+}
+
+/* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
+ * NIC whose peer has a smaller MTU always refuses the large ones. */
+void gamma_rails_large_refused(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	struct gamma_rail *rail = &flow->rails->rail[r];
+
+	if (!rail->refused) {
+		rail->refused = now;
+	} else if (rail->mtu > safe_size(flow, r) &&
+		   now - rail->refused >= GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US) {
+		use_safe_size(flow, r);
+	} else if (now - rail->refused >= GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US) {
+		rail->blocked = true;
+		look_later(flow, r, now);
+	}
 }
 
 /* Every Ethernet passes 1,500 bytes, nearly: a rail that does not for long is not used. The first
@@ -236,10 +274,8 @@ void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *se
 	if (rail->large_losses < GAMMA_RAIL_MTU_LOSSES)
 		return;
 	rail->large_losses = GAMMA_RAIL_MTU_LOSSES;
-	if (rail->mtu > GAMMA_SAFE_MTU) {
-		rail->mtu = GAMMA_SAFE_MTU;
-		rail->mtu_tries = rail->large_losses = 0;
-		gamma_rails_want_probe(flow, sent->rail);
+	if (rail->mtu > safe_size(flow, sent->rail)) {
+		use_safe_size(flow, sent->rail);
 	} else if (now - rail->large_since >= GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US) {
 		rail->blocked = true;
 		rail->large_losses = 0;
@@ -270,11 +306,6 @@ void gamma_rails_want_probes(struct gamma_flow *flow)
 			gamma_rails_want_probe(flow, r);
 }
 
-static uint32_t safe_size(const struct gamma_rail *rail)
-{
-	return (uint32_t) gamma_min(rail->most, GAMMA_SAFE_MTU);
-}
-
 /* One that is not used shows by its answer that it passes frames of that size: two of three times
  * as large as both NICs allow, since the first answer may come late, and then still counts. */
 uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
@@ -285,7 +316,7 @@ uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
 		return 0;
 	if (it->state == GAMMA_RAIL_USABLE)
 		return has_smaller_mtu(it) ? it->most : 0;
-	return it->unanswered % 3 == 2 ? safe_size(it) : it->most;
+	return it->unanswered % 3 == 2 ? safe_size(flow, rail) : it->most;
 }
 
 /* The number stays while the size does: a late answer is one, too. */

@@ -56,6 +56,7 @@ struct gamma_rail {
 	uint8_t mtu_tries;     /* padded probes unanswered since it is smaller than most */
 	uint8_t large_losses;  /* frames above the least MTU lost in a row, */
 	uint64_t large_since;  /* ns: since then */
+	uint64_t refused;      /* ns: since when its link has refused such frames; 0: it has not */
 	bool blocked;          /* it does not pass 1,500 bytes: to be doubted */
 	uint32_t in_flight;    /* DATA frames that left by it last, and are neither known to have
 				* arrived nor to be lost */
@@ -167,6 +168,8 @@ GAMMA_NOINLINE void gamma_rails_large_passed(struct gamma_flow *flow,
 					     const struct gamma_sent *sent);
 GAMMA_NOINLINE void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent,
 					   uint64_t now);
+/* Its link did not take one; not of the first rail. */
+GAMMA_NOINLINE void gamma_rails_large_refused(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 GAMMA_NOINLINE void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
 /* This host's NIC takes no frame: all flows that can, use others. */
 void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now);

@@ -768,13 +768,28 @@ static bool poll_frame(struct gamma_flow *flow, uint64_t now, struct gamma_frame
 	return false;
 }
 
+/* Questions and answers of rails leave before data: a link that refuses its first frame takes no
+ * later one either, and only their answers show which rail works. */
+static GAMMA_NOINLINE bool poll_with_rails(struct gamma_flow *flow, uint64_t now,
+					   struct gamma_frame *frame)
+{
+	bool found = false;
+
+	if (flow->pending & GAMMA_PENDING_RAILS && flow->state == GAMMA_FLOW_OPEN) {
+		begin_frame(flow, frame);
+		found = poll_rails(flow, now, frame);
+		if (!found)
+			flow->pending &= ~(uint32_t) GAMMA_PENDING_RAILS;
+	}
+	found = found || poll_frame(flow, now, frame);
+	gamma_rails_choice_polled(flow);
+	return found;
+}
+
 bool gamma_transmit_poll(struct gamma_flow *flow, uint64_t now, struct gamma_frame *frame)
 {
-	bool found = poll_frame(flow, now, frame);
-
-	if (gamma_unlikely(flow->rails))
-		gamma_rails_choice_polled(flow);
-	return found;
+	return gamma_likely(!flow->rails) ? poll_frame(flow, now, frame)
+					  : poll_with_rails(flow, now, frame);
 }
 
 static enum gamma_pending pending_of(const struct gamma_frame *frame)
@@ -819,7 +834,9 @@ void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *fr
 		sent->unsent = 1;
 		sent->part = frame->part_at;
 		flow->repair.flying -= sent->again && flow->repair.flying;
-		if (sent->large && !sent->rail)
+		if (sent->large && sent->rail)
+			gamma_rails_large_refused(flow, sent->rail, now);
+		else if (sent->large)
 			gamma_path_mtu_refused(flow, now);
 		/* The acknowledgement that may have ridden on it has not left either. */
 		flow->ack.sent_limit = flow->credit.limit - 1;

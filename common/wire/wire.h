@@ -311,6 +311,7 @@ enum {
 	GAMMA_EAGER_MAX = 1 << 20, /* bytes: a longer message is announced, never sent unasked */
 	GAMMA_ATOMIC_BYTES = 1024, /* bytes of remote memory that one atomic frame touches */
 	GAMMA_SAFE_MTU = 1500,     /* bytes every Ethernet passes: used until a probe proved more */
+	GAMMA_SAFE_MTU_UDP = 1452, /* the same of what UDP over IPv6 carries in them */
 	GAMMA_LEAST_MTU = 576,     /* bytes that a path must carry */
 	GAMMA_WINDOW_MAX = 1024,   /* frames: no sender runs further ahead of the ack */
 	GAMMA_RAILS_MAX = 4,       /* NICs of an endpoint */

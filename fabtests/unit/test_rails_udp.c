@@ -433,6 +433,40 @@ static void udp__is_looked_at_seldom_while_nothing_comes(void **state)
 	assert_true(gamma_links_wait(endpoint));
 }
 
+/* Both rails leave by one virtual NIC, which refuses what its other end would drop, and does not
+ * say so. The raw rail has been refused most and is doubted: its probe leaves all the same. */
+static void udp__jumbo_frames_that_the_nic_refuses_become_small(void **state)
+{
+	struct net_options options = net_defaults();
+	unsigned raw;
+
+	(void) state;
+	options.nics = 2;
+	options.mtu = 9000;
+	options.second_mtu = 8972;
+	options.second_udp = true;
+	net_free(net);
+	net = net_new(2, &options);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	send_long(4);
+	net_finish(net, SEC);
+	assert_int_equal(rail(0, 1)->mtu, 8972);
+	net->nodes[0].takes = GAMMA_SAFE_MTU;
+	raw = net->nodes[0].left[0];
+	gamma_rails_down(&net->nodes[0].ep.local, 0, net->now);
+	send_long(8);
+	net_finish(net, SEC);
+	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_USABLE);
+	assert_int_equal(rail(0, 1)->mtu, GAMMA_SAFE_MTU_UDP);
+	assert_in_range(net->nodes[0].left[0] - raw, 1, 64);
+	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
+	net->nodes[0].takes = 0;
+	send_each(4, EAGER);
+	send_long(1);
+	net_finish(net, SEC);
+}
+
 static void udp__is_looked_at_while_frames_are_expected(void **state)
 {
 	struct gamma_endpoint *endpoint = &net->nodes[1].ep;
@@ -479,6 +513,7 @@ int main(void)
 		UDP_TEST(udp__frames_of_others_are_dropped),
 		UDP_TEST(udp__is_looked_at_seldom_while_nothing_comes),
 		UDP_TEST(udp__is_looked_at_while_frames_are_expected),
+		UDP_TEST(udp__jumbo_frames_that_the_nic_refuses_become_small),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
