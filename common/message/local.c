@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "message/receive.h"
+#include "message/inbound.h"
 
 void gamma_message_local_init(struct gamma_message_local *messages, const struct gamma_addr *own,
 			      uint32_t tenant, const struct gamma_limits *limits, uint32_t slots)
@@ -23,7 +23,7 @@ void gamma_message_local_init(struct gamma_message_local *messages, const struct
 void gamma_message_local_fini(struct gamma_message_local *messages)
 {
 	gamma_local_fini(&messages->local);
-	gamma_receive_fini(&messages->local);
+	gamma_inbound_fini(&messages->local);
 	gamma_transfers_fini(&messages->announced);
 	gamma_transfers_fini(&messages->accepted);
 	gamma_transfers_fini(&messages->requests);

@@ -6,96 +6,18 @@
  */
 #include "message/receive.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flow/upcalls.h"
 #include "message/coalesce.h"
 #include "message/demote.h"
+#include "message/inbound.h"
 #include "message/rma_requester.h"
 #include "message/rma_target.h"
 #include "message/rndv_shm.h"
+#include "message/self.h"
 #include "message/send.h"
-
-static struct gamma_inbound *inbound_get(struct gamma_local *local)
-{
-	struct gamma_inbound *inbound = gamma_message_local(local)->spare;
-	struct gamma_notice *accept;
-
-	if (!inbound)
-		return calloc(1, sizeof(*inbound));
-	accept = inbound->accept;
-	*inbound = (struct gamma_inbound){.accept = accept};
-	gamma_message_local(local)->spare = NULL;
-	return inbound;
-}
-
-static void inbound_put(struct gamma_local *local, struct gamma_inbound *inbound)
-{
-	if (!gamma_message_local(local)->spare && inbound->accept) {
-		gamma_message_local(local)->spare = inbound;
-		return;
-	}
-	free(inbound->accept);
-	free(inbound);
-}
-
-void gamma_receive_fini(struct gamma_local *local)
-{
-	if (gamma_message_local(local)->spare)
-		free(gamma_message_local(local)->spare->accept);
-	free(gamma_message_local(local)->spare);
-	gamma_message_local(local)->spare = NULL;
-}
-
-static struct gamma_inbound *inbound_new(struct gamma_flow *flow,
-					 const struct gamma_envelope *envelope, uint32_t id)
-{
-	struct gamma_inbound *inbound = inbound_get(flow->local);
-
-	if (!inbound)
-		return NULL;
-	gamma_list_init(&inbound->entry);
-	gamma_list_init(&inbound->arriving_entry);
-	inbound->flow = flow;
-	inbound->envelope = *envelope;
-	inbound->id = id;
-	inbound->wanted = envelope->length;
-	gamma_list_append(&gamma_message_state(flow)->incoming, &inbound->flow_entry);
-	return inbound;
-}
-
-/* Memory for the bytes of a message that nobody has asked for; most: bytes of all of these. */
-static bool keep_bytes(struct gamma_inbound *inbound, uint64_t bytes, uint64_t most)
-{
-	struct gamma_local *local = inbound->flow->local;
-
-	if (!bytes)
-		return true;
-	if (gamma_message_local(local)->buffered + bytes > most)
-		return false;
-	inbound->buffered = malloc(bytes);
-	if (!inbound->buffered)
-		return false;
-	inbound->buffered_size = bytes;
-	gamma_message_local(local)->buffered += bytes;
-	return true;
-}
-
-static void inbound_free(struct gamma_inbound *inbound)
-{
-	struct gamma_local *local = inbound->flow->local;
-
-	gamma_list_remove(&inbound->flow_entry);
-	gamma_list_remove(&inbound->arriving_entry);
-	if (inbound->accepted)
-		gamma_transfers_remove(&gamma_message_local(local)->accepted, inbound->accepted);
-	gamma_message_local(local)->buffered -= inbound->buffered_size;
-	free(inbound->buffered);
-	free(inbound->head);
-	inbound_put(local, inbound);
-}
 
 /* Reserves for an ACCEPT: once a receive has matched there must be no way back. */
 static bool reserve_accept(struct gamma_inbound *inbound)
@@ -128,34 +50,7 @@ static bool cut(struct gamma_inbound *inbound, uint32_t seq, uint32_t index)
 	return true;
 }
 
-static void received(struct gamma_flow *flow, struct gamma_recv *recv,
-		     const struct gamma_envelope *envelope, uint64_t placed, int error)
-{
-	struct gamma_local *local = flow->local;
-
-	if (!error)
-		local->stats.messages_in++;
-	gamma_message_local(local)->handlers->received(gamma_message_local(local)->context, recv,
-						       flow, envelope, placed, error);
-}
-
-/* The receive that a finished or failed inbound was matched with gets its end. */
-static void inbound_finish(struct gamma_inbound *inbound, int error)
-{
-	struct gamma_flow *flow = inbound->flow;
-	struct gamma_recv *recv = inbound->recv;
-	struct gamma_envelope envelope = inbound->envelope;
-	uint64_t placed = gamma_min(inbound->arrived, recv->capacity);
-
-	if (inbound->buffered && !error) {
-		placed = gamma_iov_write(recv->iov, recv->iov_count, 0, inbound->buffered, placed);
-		flow->local->stats.bytes_copied_in += placed;
-	}
-	inbound_free(inbound);
-	received(flow, recv, &envelope, placed, error);
-}
-
-/* The same in two steps, for an owner without the callback that does both. */
+/* Both steps of `deliver`, for an owner without that callback. */
 static uint64_t match_and_place(struct gamma_flow *flow, const struct gamma_envelope *envelope,
 				const uint8_t *bytes)
 {
@@ -203,7 +98,7 @@ static bool keep_whole(struct gamma_inbound *inbound, const uint8_t *bytes, uint
 {
 	uint64_t length = inbound->envelope.length;
 
-	if (!keep_bytes(inbound, length, most))
+	if (!gamma_inbound_keep(inbound, length, most))
 		return false;
 	if (length)
 		memcpy(inbound->buffered, bytes, length);
@@ -222,12 +117,12 @@ static bool arrived_message(struct gamma_flow *flow, const struct gamma_envelope
 
 	if (arrived_expected(flow, envelope, bytes))
 		return true;
-	inbound = inbound_new(flow, envelope, 0);
+	inbound = gamma_inbound_new(flow, envelope, 0);
 	if (!inbound)
 		return false;
 	if (!keep_whole(inbound, bytes, local->limits.unexpected_size) &&
 	    !cut(inbound, seq, index)) {
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 		return false;
 	}
 	local->stats.unexpected++;
@@ -241,10 +136,10 @@ struct gamma_inbound *gamma_receive_keep(struct gamma_flow *flow,
 					 const struct gamma_envelope *envelope,
 					 const uint8_t *bytes)
 {
-	struct gamma_inbound *inbound = inbound_new(flow, envelope, 0);
+	struct gamma_inbound *inbound = gamma_inbound_new(flow, envelope, 0);
 
 	if (inbound && !keep_whole(inbound, bytes, UINT64_MAX)) {
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 		return NULL;
 	}
 	return inbound;
@@ -357,9 +252,9 @@ void gamma_receive_placed(struct gamma_inbound *inbound, uint64_t len)
 	end_arrival(inbound);
 	inbound->state = GAMMA_INBOUND_COMPLETE;
 	if (inbound->discarded)
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 	else if (inbound->recv)
-		inbound_finish(inbound, 0);
+		gamma_inbound_finish(inbound, 0);
 }
 
 static void place(struct gamma_inbound *inbound, uint64_t offset, const uint8_t *payload,
@@ -393,17 +288,18 @@ static bool arrived_first(struct gamma_flow *flow, const struct gamma_fields *fi
 		return true;
 	}
 	/* Memory first: a receive that was matched cannot be given back. */
-	inbound = inbound_new(flow, &envelope, fields->id);
+	inbound = gamma_inbound_new(flow, &envelope, fields->id);
 	if (!inbound)
 		return false;
 	inbound->recv = gamma_message_local(local)->handlers->match(
 		gamma_message_local(local)->context, flow, &envelope);
-	if (inbound->recv || keep_bytes(inbound, envelope.length, local->limits.unexpected_size)) {
+	if (inbound->recv ||
+	    gamma_inbound_keep(inbound, envelope.length, local->limits.unexpected_size)) {
 		inbound->state = GAMMA_INBOUND_ARRIVING;
 		flow->owed++;
 		gamma_list_append(&gamma_message_state(flow)->arriving, &inbound->arriving_entry);
 	} else if (!cut(inbound, fields->seq, 0)) {
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 		return false;
 	}
 	if (!inbound->recv) {
@@ -455,88 +351,6 @@ static void arrived_bulk(struct gamma_flow *flow, const struct gamma_fields *fie
 		place(inbound, offset, payload, fields->payload_len);
 }
 
-/* ---- messages to the own endpoint, which need no frames ---- */
-
-/* The bytes of a send straight into the receive that has matched it. */
-static uint64_t copy_across(const struct gamma_send *send, const struct gamma_recv *recv)
-{
-	uint64_t placed = 0;
-
-	for (unsigned i = 0; i < send->iov_count; i++)
-		placed += gamma_iov_write(recv->iov, recv->iov_count, placed, send->iov[i].iov_base,
-					  send->iov[i].iov_len);
-	return placed;
-}
-
-static void receive_from_self(struct gamma_flow *flow, struct gamma_send *send,
-			      struct gamma_recv *recv)
-{
-	struct gamma_envelope envelope = send->envelope;
-	uint64_t placed = copy_across(send, recv);
-
-	flow->local->stats.bytes_copied_in += placed;
-	received(flow, recv, &envelope, placed, 0);
-	gamma_send_finish(flow, send, 0);
-}
-
-/* It waited for a receive, or for being discarded. */
-static void end_of_own(struct gamma_inbound *inbound)
-{
-	struct gamma_flow *flow = inbound->flow;
-	struct gamma_send *send = inbound->own;
-	struct gamma_recv *recv = inbound->recv;
-
-	inbound_free(inbound);
-	if (recv)
-		receive_from_self(flow, send, recv);
-	else
-		gamma_send_finish(flow, send, 0);
-}
-
-/* Nobody has asked for it yet: a short one is copied, a long one stays where it is. */
-static void wait_for_self(struct gamma_inbound *inbound, struct gamma_send *send)
-{
-	struct gamma_flow *flow = inbound->flow;
-	struct gamma_local *local = flow->local;
-	uint64_t length = send->envelope.length;
-	bool copy = send->level != GAMMA_WHEN_MATCHED && length <= local->limits.eager_size;
-
-	inbound->own = send;
-	inbound->state = GAMMA_INBOUND_ANNOUNCED;
-	if (copy && keep_bytes(inbound, length, local->limits.unexpected_size)) {
-		gamma_iov_read(send->iov, send->iov_count, 0, inbound->buffered, length);
-		local->stats.bytes_copied_in += length;
-		inbound->own = NULL;
-		inbound->arrived = length;
-		inbound->state = GAMMA_INBOUND_COMPLETE;
-	}
-	local->stats.unexpected++;
-	gamma_message_local(local)->handlers->unexpected(gamma_message_local(local)->context,
-							 inbound);
-	if (!inbound->own)
-		gamma_send_finish(flow, send, 0);
-}
-
-bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send)
-{
-	struct gamma_local *local = flow->local;
-	struct gamma_recv *recv = gamma_message_local(local)->handlers->match(
-		gamma_message_local(local)->context, flow, &send->envelope);
-	struct gamma_inbound *inbound;
-
-	if (recv) {
-		local->stats.tx_self++;
-		receive_from_self(flow, send, recv);
-		return true;
-	}
-	inbound = inbound_new(flow, &send->envelope, 0);
-	if (!inbound)
-		return false;
-	local->stats.tx_self++;
-	wait_for_self(inbound, send);
-	return true;
-}
-
 /* Tells the sender of an announced message that its bytes may come, or that they have been read. */
 static void send_accept(struct gamma_inbound *inbound)
 {
@@ -574,7 +388,7 @@ static void begin_accept(struct gamma_inbound *inbound)
 	struct gamma_flow *flow = inbound->flow;
 
 	if (gamma_unlikely(inbound->own)) {
-		end_of_own(inbound);
+		gamma_self_end(inbound);
 		return;
 	}
 	inbound->wanted = wanted_of(inbound);
@@ -607,11 +421,11 @@ static bool announced(struct gamma_flow *flow, const struct gamma_envelope *enve
 	struct gamma_local *local = flow->local;
 	struct gamma_inbound *inbound;
 
-	inbound = inbound_new(flow, envelope, id);
+	inbound = gamma_inbound_new(flow, envelope, id);
 	if (!inbound)
 		return false;
 	if (!reserve_accept(inbound) || !keep_head(inbound, head)) {
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 		return false;
 	}
 	inbound->source = *source;
@@ -764,9 +578,9 @@ void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv
 {
 	inbound->recv = recv;
 	if (inbound->error)
-		inbound_finish(inbound, inbound->error);
+		gamma_inbound_finish(inbound, inbound->error);
 	else if (inbound->state == GAMMA_INBOUND_COMPLETE)
-		inbound_finish(inbound, 0);
+		gamma_inbound_finish(inbound, 0);
 	else if (inbound->state == GAMMA_INBOUND_ANNOUNCED)
 		begin_accept(inbound);
 }
@@ -775,7 +589,7 @@ void gamma_receive_discard(struct gamma_inbound *inbound)
 {
 	inbound->discarded = true;
 	if (inbound->error || inbound->state == GAMMA_INBOUND_COMPLETE)
-		inbound_free(inbound);
+		gamma_inbound_free(inbound);
 	else if (inbound->state == GAMMA_INBOUND_ANNOUNCED)
 		begin_accept(inbound);
 }
@@ -796,7 +610,7 @@ uint8_t *gamma_receive_take(struct gamma_inbound *inbound)
 
 	inbound->buffered = NULL;
 	inbound->discarded = true;
-	inbound_free(inbound);
+	gamma_inbound_free(inbound);
 	return bytes;
 }
 
@@ -812,9 +626,9 @@ void gamma_receive_drop_all(struct gamma_flow *flow, int error)
 		if (!inbound->error)
 			end_arrival(inbound);
 		if (!error || inbound->discarded)
-			inbound_free(inbound);
+			gamma_inbound_free(inbound);
 		else if (inbound->recv)
-			inbound_finish(inbound, error);
+			gamma_inbound_finish(inbound, error);
 		else if (inbound->state != GAMMA_INBOUND_COMPLETE)
 			inbound->error = error;
 	}

@@ -21,9 +21,6 @@ bool gamma_receive_shm_announce(struct gamma_flow *flow, const struct gamma_enve
 /* Answers an announced message that was matched. read: its bytes were read from the sender's
  * memory; else they must be sent. */
 void gamma_receive_answer(struct gamma_inbound *inbound, bool read);
-/* Delivers a message to the own endpoint without frames. The send completes, or, if no receive is
- * posted yet, stays in the flow's flying list. False: no memory. */
-bool gamma_receive_from_self(struct gamma_flow *flow, struct gamma_send *send);
 /* The interface layer found a receive for an unexpected message. It may be finished, and
  * handlers->received called, before this returns. The inbound is consumed. */
 void gamma_receive_accept(struct gamma_inbound *inbound, struct gamma_recv *recv);
@@ -44,8 +41,6 @@ struct gamma_inbound *gamma_receive_find(const struct gamma_flow *flow,
 					 const struct gamma_fields *fields);
 /* So many more of its bytes have their place. It may be finished, and freed. */
 void gamma_receive_placed(struct gamma_inbound *inbound, uint64_t len);
-/* Memory kept for the next message. */
-void gamma_receive_fini(struct gamma_local *local);
 void gamma_receive_drop_all(struct gamma_flow *flow, int error);
 
 #endif /* GAMMA_MESSAGE_RECEIVE_H */

@@ -15,10 +15,10 @@
 #include "message/coalesce.h"
 #include "message/copies.h"
 #include "message/demote.h"
-#include "message/receive.h"
 #include "message/rma_requester.h"
 #include "message/rma_target.h"
 #include "message/rndv_shm.h"
+#include "message/self.h"
 
 enum { GAMMA_STREAM_SHARE = 8, LONG_FRAMES = 8 };
 
@@ -81,7 +81,7 @@ static bool send_to_self(struct gamma_flow *flow, struct gamma_send *send)
 		return false;
 	send->state = GAMMA_SEND_FLYING;
 	gamma_list_append(&gamma_message_state(flow)->flying, &send->entry);
-	if (gamma_receive_from_self(flow, send))
+	if (gamma_self_send(flow, send))
 		return true;
 	gamma_list_remove(&send->entry);
 	send->state = GAMMA_SEND_QUEUED;
