@@ -29,25 +29,15 @@
 #include "link/nic_name.h"
 #include "link/train.h"
 #include "link/udp_connected.h"
+#include "link/udp_socket.h"
 #include "wire/ip_group.h"
 #include "wire/pseudo_mac.h"
 
 enum {
 	IPV4_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
 	IPV6_OVERHEAD = 48,
-	RCVBUF = 4 << 20, /* wanted, bytes */
-	SLOTS_FEW = 16,   /* frames in the receive buffer: fewer are reported */
-	CONTROL = 128,    /* bytes of control messages */
+	CONTROL = 128, /* bytes of control messages */
 };
-
-union udp_address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
-	       "the port of either address is that of v4");
 
 struct udp_link {
 	struct gamma_link link;
@@ -55,7 +45,7 @@ struct udp_link {
 	struct gamma_nic_name name;     /* of its NIC */
 	uint8_t mac[GAMMA_MAC_LEN];     /* pseudo address of this side, or the group's */
 	bool single;                    /* the kernel or the NIC refused to segment */
-	union udp_address from;         /* of the train that is lent */
+	union gamma_udp_address from;   /* of the train that is lent */
 	uint8_t peer[GAMMA_MAC_LEN];    /* ditto: its pseudo address */
 	bool trusted;                   /* ditto: no other peer has that pseudo address */
 	struct gamma_ipv6_cache *cache; /* NULL: IPv4 */
@@ -68,51 +58,12 @@ struct udp_link {
 
 /* ---- sending ---- */
 
-/* Fills in all but the port; returns the length. */
-static socklen_t set_ip(const struct udp_link *udp, const uint8_t *ip, union udp_address *to)
-{
-	if (!udp->attr.ipv6) {
-		to->v4 = (struct sockaddr_in){.sin_family = AF_INET};
-		memcpy(&to->v4.sin_addr, ip, sizeof(to->v4.sin_addr));
-		return sizeof(to->v4);
-	}
-	to->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
-	memcpy(&to->v6.sin6_addr, ip, sizeof(to->v6.sin6_addr));
-	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to->v6.sin6_addr))
-		to->v6.sin6_scope_id = (uint32_t) udp->attr.ifindex;
-	return sizeof(to->v6);
-}
-
-static socklen_t set_group(const struct udp_link *udp, const uint8_t mac[GAMMA_MAC_LEN],
-			   union udp_address *to)
-{
-	uint8_t ip[GAMMA_IPV6_LEN];
-
-	if (udp->attr.ipv6)
-		gamma_ip_group_ipv6(mac, ip);
-	else
-		gamma_ip_group_ipv4(mac, ip);
-	return set_ip(udp, ip, to);
-}
-
-static bool has_address(const struct udp_link *udp)
-{
-	union udp_address own;
-	socklen_t len = set_ip(udp, udp->attr.ip, &own);
-	int fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool has = fd < 0 || !bind(fd, &own.any, len) || errno != EADDRNOTAVAIL;
-
-	if (fd >= 0)
-		close(fd);
-	return has;
-}
-
 /* Whether the own address has been removed from the host, which is reported once until it is back.
  */
 static bool address_is_gone(struct udp_link *udp)
 {
 	char text[INET6_ADDRSTRLEN];
-	bool gone = !has_address(udp);
+	bool gone = !gamma_udp_socket_has_address(&udp->attr);
 
 	if (gone && !udp->gone && udp->attr.beside)
 		gamma_info("%s was removed from this host's addresses: long messages take raw "
@@ -130,24 +81,24 @@ static bool address_is_gone(struct udp_link *udp)
 /* Over IPv6 the kernel goes on sending from an address that is gone, and no answer comes. So look
  * when a peer is asked whether it is there. */
 static socklen_t set_peer(struct udp_link *udp, const struct gamma_frame *frame,
-			  union udp_address *to)
+			  union gamma_udp_address *to)
 {
 	const uint8_t *ip;
 
 	if (gamma_likely(!udp->cache))
-		return set_ip(udp, frame->head + 2, to);
+		return gamma_udp_socket_address(&udp->attr, frame->head + 2, to);
 	if (gamma_unlikely(frame->kind == GAMMA_KIND_PROBE))
 		address_is_gone(udp);
 	ip = gamma_ipv6_cache_find(udp->cache, frame->head);
-	return ip ? set_ip(udp, ip, to) : 0;
+	return ip ? gamma_udp_socket_address(&udp->attr, ip, to) : 0;
 }
 
 /* 0: the address is unknown. */
 static socklen_t frame_to_address(struct udp_link *udp, const struct gamma_frame *frame,
-				  union udp_address *to)
+				  union gamma_udp_address *to)
 {
 	socklen_t len = gamma_unlikely(gamma_ip_group_is_mac(frame->head))
-				? set_group(udp, frame->head, to)
+				? gamma_udp_socket_group(&udp->attr, frame->head, to)
 				: set_peer(udp, frame, to);
 
 	memcpy(&to->v4.sin_port, frame->head + GAMMA_ETH_LEN, sizeof(to->v4.sin_port));
@@ -170,7 +121,7 @@ static bool is_connected(struct udp_link *udp, const struct gamma_frame *frame)
  * behind its header a frame takes the cheapest call. */
 static bool send_plain(struct udp_link *udp, const struct gamma_frame *frame)
 {
-	union udp_address to;
+	union gamma_udp_address to;
 	socklen_t to_len;
 
 	if (is_connected(udp, frame)) {
@@ -193,7 +144,7 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	struct iovec iov[GAMMA_TRAIN_IOV];
 	_Alignas(struct cmsghdr)
 		uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + GAMMA_IP_MARKS_SPACE] = {0};
-	union udp_address to;
+	union gamma_udp_address to;
 	struct msghdr msg = {.msg_name = &to, .msg_iov = iov};
 	uint16_t segment = (uint16_t) gamma_train_frame_len(frames);
 	int fd = is_connected(udp, frames) ? udp->connected.fd : udp->link.fd;
@@ -222,14 +173,6 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	return sendmsg(fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
-/* Datagrams leave by the NIC, though another one may be on the same network. */
-static int stay_on_nic(const struct udp_link *udp)
-{
-	uint32_t ifindex = htonl((uint32_t) udp->attr.ifindex);
-
-	return setsockopt(udp->link.fd, IPPROTO_IP, IP_UNICAST_IF, &ifindex, sizeof(ifindex));
-}
-
 /* The NIC's MTU less the headers; 0: the NIC was removed. One whose driver was loaded anew has
  * another index. */
 static uint32_t current_mtu(struct udp_link *udp)
@@ -241,7 +184,7 @@ static uint32_t current_mtu(struct udp_link *udp)
 
 		udp->attr.ifindex = ifindex ? ifindex : udp->attr.ifindex;
 		if (udp->attr.beside)
-			stay_on_nic(udp);
+			gamma_udp_socket_stay_on_nic(&udp->attr, udp->link.fd);
 		request = (struct ifreq){.ifr_ifindex = udp->attr.ifindex};
 		if (ioctl(udp->link.fd, SIOCGIFNAME, &request))
 			return 0;
@@ -440,7 +383,7 @@ static inline bool receive_from(struct udp_link *udp, int fd, bool across)
 static bool leave_peer(struct udp_link *udp)
 {
 	struct gamma_udp_connected *connected = &udp->connected;
-	union udp_address own;
+	union gamma_udp_address own;
 	socklen_t len = sizeof(own);
 
 	if (getsockname(connected->fd, &own.any, &len) || connect(connected->fd, &own.any, len))
@@ -456,7 +399,7 @@ static void connect_wanted(struct udp_link *udp)
 {
 	struct gamma_udp_connected *connected = &udp->connected;
 	struct gamma_frame frame = {.head = frame.room};
-	union udp_address to;
+	union gamma_udp_address to;
 	socklen_t len;
 
 	if (connected->peer && leave_peer(udp))
@@ -642,108 +585,18 @@ static void udp_cross(struct gamma_link *link)
 
 /* ---- opening ---- */
 
-/* No fragments: the protocol's own probes find what a path carries. Groups are those of the NIC,
- * and go no further than its network, which is the default. */
-static int set_ip_options(const struct udp_link *udp, int fd)
-{
-	int one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
-	struct ip_mreqn nic = {.imr_ifindex = udp->attr.ifindex};
-
-	if (!udp->attr.ipv6)
-		return setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
-		       setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &nic, sizeof(nic)) ||
-		       setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
-	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) ||
-	       setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) ||
-	       setsockopt(fd, IPPROTO_IPV6, IPV6_DONTFRAG, &one, sizeof(one)) ||
-	       setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
-}
-
-/* The default suffices; less than two trains makes streams stop and go. */
-static void report_buffer(int bytes, uint32_t slots)
-{
-	if (slots < SLOTS_FEW)
-		gamma_warn("the receive buffer has %d KiB, which is room for %u frames: streams "
-			   "are slow until net.core.rmem_max is raised (sysctl -w "
-			   "net.core.rmem_max=%d)",
-			   bytes >> 10, slots, RCVBUF);
-	else if (bytes < RCVBUF)
-		gamma_info("the receive buffer has %d KiB instead of %d, so peers get less credit: "
-			   "raise net.core.rmem_max",
-			   bytes >> 10, RCVBUF >> 10);
-}
-
-/* Of this NIC alone, whatever groups other sockets have joined on others. All members on a host
- * share the port. */
-static int set_group_options(const struct udp_link *udp)
-{
-	int fd = udp->link.fd, one = 1, zero = 0;
-	struct ip_mreqn join4 = {.imr_ifindex = udp->attr.ifindex};
-	struct ipv6_mreq join6 = {.ipv6mr_interface = (unsigned) udp->attr.ifindex};
-	union udp_address group;
-
-	set_group(udp, udp->mac, &group);
-	join4.imr_multiaddr = group.v4.sin_addr;
-	join6.ipv6mr_multiaddr = group.v6.sin6_addr;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
-		return -1;
-	if (!udp->attr.ipv6)
-		return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero)) ||
-		       setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join4, sizeof(join4));
-	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &join6, sizeof(join6));
-}
-
-/* Merging (Linux 5.0) is an optimization: without it frames arrive singly. */
-static int set_options(const struct udp_link *udp, int fd)
-{
-	int one = 1, bytes = RCVBUF;
-
-	setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one));
-	/* The former needs CAP_NET_ADMIN, the latter is bounded by net.core.rmem_max. */
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	return set_ip_options(udp, fd);
-}
-
-static int open_socket(const struct udp_link *udp)
-{
-	return socket(udp->attr.ipv6 ? AF_INET6 : AF_INET,
-		      SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
-/* Each socket has room for all that the peers may send. A link works without the second one, for
- * which there may be no descriptor. */
-static void open_connected(struct udp_link *udp, const union udp_address *own, socklen_t len)
-{
-	int fd = open_socket(udp);
-
-	if (fd < 0)
-		return;
-	if (set_options(udp, fd) || gamma_udp_connected_bind(fd, udp->link.fd, &own->any, len))
-		close(fd);
-	else
-		udp->connected.fd = udp->link.connected_fd = fd;
-}
-
-static int start_socket(struct udp_link *udp, const struct gamma_udp_attr *attr)
+static int open_sockets(struct udp_link *udp)
 {
 	const bool group = gamma_ip_group_is_mac(udp->mac);
-	union udp_address address;
-	int fd = udp->link.fd, bytes = 0;
-	socklen_t len = sizeof(bytes), address_len = group ? set_group(udp, udp->mac, &address)
-							   : set_ip(udp, attr->ip, &address);
 
-	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
-	if (set_options(udp, fd) || (group && set_group_options(udp)) ||
-	    (attr->beside && stay_on_nic(udp)) ||
-	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
-	    bind(fd, &address.any, address_len))
-		return -errno;
-	udp->link.slots = gamma_train_slots((uint32_t) bytes, attr->mtu);
-	if (!group && !attr->beside)
-		report_buffer(bytes, udp->link.slots);
-	if (!group && !attr->alone)
-		open_connected(udp, &address, address_len);
+	udp->connected.fd = udp->connected.drain = udp->link.connected_fd = -1;
+	udp->link.fd = gamma_udp_socket_open(&udp->attr, group ? udp->mac : NULL, &udp->link.slots);
+	if (udp->link.fd < 0)
+		return udp->link.fd;
+	if (!group && !udp->attr.alone)
+		udp->connected.fd = udp->link.connected_fd =
+			gamma_udp_socket_open_connected(&udp->attr, udp->link.fd);
+	gamma_nic_name_note(udp->link.fd, udp->attr.ifindex, &udp->name);
 	return 0;
 }
 
@@ -766,16 +619,13 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	udp->attr = *attr;
 	memcpy(udp->mac, mac, GAMMA_MAC_LEN);
 	udp->cache = attr->ipv6 && !cache ? calloc(1, sizeof(*udp->cache)) : cache;
-	udp->connected.fd = udp->connected.drain = udp->link.connected_fd = -1;
-	udp->link.fd = open_socket(udp);
-	ret = udp->link.fd < 0            ? -errno
-	      : attr->ipv6 && !udp->cache ? -ENOMEM
-					  : start_socket(udp, attr);
+	ret = open_sockets(udp);
+	if (!ret && attr->ipv6 && !udp->cache)
+		ret = -ENOMEM;
 	if (ret) {
 		udp_close(&udp->link);
 		return ret;
 	}
-	gamma_nic_name_note(udp->link.fd, attr->ifindex, &udp->name);
 	*link = &udp->link;
 	return 0;
 }
