@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/message/receive.c and inbound.c: placing, keeping, truncating, discarding. */
+/* Unit tests of common/message/receive.c and inbound.c: placing, keeping, truncating, discarding.
+ */
 #include "pair_fixture.h"
 
 #include <errno.h>

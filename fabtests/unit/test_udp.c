@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Unit tests of common/link/udp.c and udp_socket.c, within the host in a namespace of their own (netns.h), with IPv4
- * and with IPv6.
+ * Unit tests of common/link/udp.c and udp_socket.c, within the host in a namespace of their own
+ * (netns.h), with IPv4 and with IPv6.
  */
 #include "netns.h"
 
