@@ -20,7 +20,7 @@ LIBFABRIC = {"configure.ac": "FI_PROVIDER_SETUP([udp])\n",
              "include/ofi_prov.h": "#if (HAVE_UDP)\nUDP_INI ;\n#endif\n",
              "src/fabric.c": "\tofi_register_provider(UDP_INIT, NULL);\n",
              "man/man7/fi_udp.7": ""}
-# Open MPI by its release: what tells it is a file of the top folder.
+# Open MPI by its release: a file of the top folder shows it.
 OPENMPI = {release: {"VERSION": f"major={release}\n", "opal/mca/btl/btl.h": ""}
            for release in (4, 5)}
 COMPONENTS = ("opal/mca/btl/gamma", "ompi/mca/coll/gamma")
