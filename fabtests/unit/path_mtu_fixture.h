@@ -34,16 +34,51 @@ static inline void done(struct net *net)
 	net_free(net);
 }
 
-static inline void exchange(struct net *net, uint64_t length)
+/* A message from node 0 that node 1 waits for. */
+static inline void begin(struct net *net, uint64_t length)
 {
 	net_post(net, 1, length);
 	net_send(net, 0, 1, length, GAMMA_WHEN_ARRIVED);
+}
+
+static inline void exchange(struct net *net, uint64_t length)
+{
+	begin(net, length);
 	net_finish(net, 10 * SEC);
+}
+
+static inline void exchange_for(struct net *net, uint64_t length, unsigned ms)
+{
+	for (unsigned i = 0; i < ms; i++) {
+		exchange(net, length);
+		net_run(net, MS);
+	}
 }
 
 static inline uint32_t path(struct net *net, unsigned a, unsigned b)
 {
 	return net_flow(net, a, b)->path_mtu.mtu;
+}
+
+static inline void check_paths(struct net *net, uint32_t there, uint32_t back)
+{
+	assert_int_equal(path(net, 0, 1), there);
+	assert_int_equal(path(net, 1, 0), back);
+}
+
+/* What node 0 thinks of its path, and what users were warned of; the end of a test. */
+static inline void end_with(struct net *net, uint32_t mtu, unsigned warned)
+{
+	assert_int_equal(path(net, 0, 1), mtu);
+	assert_int_equal(warnings, warned);
+	done(net);
+}
+
+/* By an address that says so too. */
+static inline void set_mtu_of_peer(struct net *net, uint16_t mtu)
+{
+	net->nodes[1].ep.local.limits.mtu = mtu;
+	net->nodes[1].ep.local.addr.mtu = __builtin_bswap16(mtu);
 }
 
 /* A frame from node 1, or forged in its name. */

@@ -125,9 +125,8 @@ struct gamma_endpoint_attr side_attr(unsigned which)
 	return attr;
 }
 
-void open_side(unsigned which, bool datagram)
+void open_side_with(unsigned which, const struct gamma_endpoint_attr *attr)
 {
-	struct gamma_endpoint_attr a = side_attr(which);
 	struct side *side = &sides[which];
 
 	memset(side, 0, sizeof(*side));
@@ -135,8 +134,15 @@ void open_side(unsigned which, bool datagram)
 	side->out = malloc(LENGTH_MAX);
 	for (size_t i = 0; i < LENGTH_MAX; i++)
 		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
+	assert_int_equal(gamma_endpoint_create(attr, &side_handlers, side, &side->ep), 0);
+}
+
+void open_side(unsigned which, bool datagram)
+{
+	struct gamma_endpoint_attr a = side_attr(which);
+
 	a.datagram = datagram;
-	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, side, &side->ep), 0);
+	open_side_with(which, &a);
 }
 
 /* The same again, with so much shared memory for each peer of this host. */

@@ -36,6 +36,7 @@ extern const struct gamma_endpoint_handlers side_handlers;
 /* What an endpoint of that side is created with. */
 struct gamma_endpoint_attr side_attr(unsigned which);
 void open_side(unsigned which, bool datagram);
+void open_side_with(unsigned which, const struct gamma_endpoint_attr *attr);
 /* The same again, with so much shared memory for each peer of this host. */
 void open_again(unsigned which, uint64_t shm_bytes);
 void close_side(unsigned which);

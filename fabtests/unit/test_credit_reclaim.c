@@ -8,8 +8,7 @@
 static void reclaim__idle_sender_gives_all_back(void **state)
 {
 	(void) state;
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 	ask_back();
 	assert_int_equal(net_stats(net, 1)->reclaims_out, 1);
 	assert_int_equal(pool(1)->granted, 0);
@@ -34,8 +33,7 @@ static void reclaim__then_asks_for_more_and_goes_on(void **state)
 static void reclaim__busy_sender_keeps_its_credit(void **state)
 {
 	(void) state;
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 	net_post(net, 1, 1 << 20);
 	net_send(net, 0, 1, 1 << 20, GAMMA_WHEN_ARRIVED);
 	net_run(net, 50 * US);
@@ -48,8 +46,7 @@ static void reclaim__busy_sender_keeps_its_credit(void **state)
 /* The receiver's side of a flow whose sender has given back all its credit. */
 static struct gamma_flow *given_back(void)
 {
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 	ask_back();
 	return net_flow(net, 1, 0);
 }
@@ -68,8 +65,7 @@ static void reclaim__repeated_and_stale_answers(void **state)
 	gamma_credit_receive_reclaimed(flow, returned + 1000); /* more than it has */
 	assert_int_equal(flow->credit.returned, returned);
 	assert_int_equal(pool(1)->granted, 0);
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 }
 
 /* Without credit the flow has no frames under way, so a larger total is accepted. */
@@ -87,21 +83,48 @@ static void reclaim__believed_of_a_flow_without_credit(void **state)
 	assert_true(gamma_credit_window(flow) > 0);
 }
 
+/* Node 0 has two senders. */
+static void three_nodes(void)
+{
+	net_free(net);
+	net = net_new(3, NULL);
+}
+
+/* What the pool of node 0 has left. */
+static uint32_t left_of_pool(void)
+{
+	return pool(0)->slots - pool(0)->reserve - pool(0)->granted;
+}
+
+static void give_all(struct gamma_flow *flow)
+{
+	uint32_t rest = left_of_pool();
+
+	pool(0)->granted += rest;
+	flow->credit.limit += rest;
+}
+
+static void take_all_back(struct gamma_flow *flow)
+{
+	gamma_credit_receive_reclaimed(flow, flow->credit.returned + gamma_credit_window(flow));
+}
+
+static void ask_for_credit(struct gamma_flow *flow)
+{
+	gamma_credit_receive_request(flow, flow->rx.highest, net->now);
+}
+
 /* All credit is with a peer that has reported a backlog. */
 static struct gamma_flow *slow_holder(struct gamma_flow *asker)
 {
 	struct gamma_flow *holder = net_flow(net, 0, 1);
-	uint32_t rest;
 
 	messages(1, 0, 20);
-	messages(2, 0, 20);
-	net_finish(net, SEC);
-	gamma_credit_receive_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
-	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
-	pool(0)->granted += rest;
-	holder->credit.limit += rest;
+	exchange(2, 0, 20);
+	take_all_back(asker);
+	give_all(holder);
 	holder->credit.used_at = pool(0)->arrivals;
-	gamma_credit_receive_request(holder, holder->rx.highest, net->now);
+	ask_for_credit(holder);
 	return holder;
 }
 
@@ -110,15 +133,14 @@ static void reclaim__not_from_a_sender_with_a_backlog(void **state)
 	struct gamma_flow *asker, *holder;
 
 	(void) state;
-	teardown(NULL);
-	net = net_new(3, NULL);
+	three_nodes();
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	ask_for_credit(asker);
 	assert_false(holder->credit.reclaiming);
 	/* Others go on sending, and it does not. */
 	pool(0)->arrivals += 2 * pool(0)->slots;
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	ask_for_credit(asker);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -129,15 +151,12 @@ static void reclaim__from_the_idle_for_a_stream_with_little(void **state)
 	uint32_t rest;
 
 	(void) state;
-	teardown(NULL);
-	net = net_new(3, NULL);
+	three_nodes();
 	idle = net_flow(net, 0, 1);
 	busy = net_flow(net, 0, 2);
 	messages(1, 0, 20);
-	messages(2, 0, 20);
-	net_finish(net, SEC);
-	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
-	rest += gamma_credit_window(busy) - 2;
+	exchange(2, 0, 20);
+	rest = left_of_pool() + gamma_credit_window(busy) - 2;
 	busy->credit.limit -= gamma_credit_window(busy) - 2;
 	idle->credit.limit += rest;
 	pool(0)->granted = pool(0)->slots - pool(0)->reserve;
@@ -153,12 +172,11 @@ static void reclaim__from_any_flow_if_nothing_comes(void **state)
 	struct gamma_flow *asker, *holder;
 
 	(void) state;
-	teardown(NULL);
-	net = net_new(3, NULL);
+	three_nodes();
 	asker = net_flow(net, 0, 2);
 	holder = slow_holder(asker);
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	ask_for_credit(asker);
+	ask_for_credit(asker);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -166,26 +184,20 @@ static void reclaim__from_any_flow_if_nothing_comes(void **state)
 static void reclaim__from_a_flow_that_asked_and_has_sent_nothing_since(void **state)
 {
 	struct gamma_flow *asker, *holder;
-	uint32_t rest;
 
 	(void) state;
-	teardown(NULL);
-	net = net_new(3, NULL);
+	three_nodes();
 	asker = net_flow(net, 0, 2);
 	holder = net_flow(net, 0, 1);
 	messages(1, 0, 20);
-	messages(2, 0, 20);
-	net_finish(net, SEC);
-	gamma_credit_receive_reclaimed(asker, asker->credit.returned + gamma_credit_window(asker));
-	gamma_credit_receive_reclaimed(holder,
-				       holder->credit.returned + gamma_credit_window(holder));
-	gamma_credit_receive_request(holder, holder->rx.highest, net->now);
+	exchange(2, 0, 20);
+	take_all_back(asker);
+	take_all_back(holder);
+	ask_for_credit(holder);
 	assert_true(gamma_credit_window(holder) > 0);
-	rest = pool(0)->slots - pool(0)->reserve - pool(0)->granted;
-	pool(0)->granted += rest;
-	holder->credit.limit += rest;
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
-	gamma_credit_receive_request(asker, asker->rx.highest, net->now);
+	give_all(holder);
+	ask_for_credit(asker);
+	ask_for_credit(asker);
 	assert_true(holder->credit.reclaiming);
 }
 
@@ -200,8 +212,7 @@ static void reclaim__lost_answer_is_repeated(void **state)
 							.times = 1});
 
 	(void) state;
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 	ask_back();
 	assert_int_equal(rule->met, 1);
 	messages(0, 1, 20);
@@ -214,8 +225,7 @@ static void reclaim__after_a_long_pause_is_no_sign_of_death(void **state)
 	struct outgoing *out;
 
 	(void) state;
-	messages(0, 1, 20);
-	net_finish(net, SEC);
+	exchange(0, 1, 20);
 	ask_back();
 	net_run(net, 100 * SEC);
 	net->nodes[1].wakes = net->now + 20 * MS;
@@ -233,18 +243,16 @@ static void small_ring(void)
 	options.slots = 64;
 	net_free(net);
 	net = net_new(5, &options);
-	messages(1, 0, 20);
-	net_finish(net, SEC);
-	messages(2, 0, 3);
-	net_finish(net, SEC);
-	assert_int_equal(pool(0)->granted, pool(0)->slots - pool(0)->reserve);
+	exchange(1, 0, 20);
+	exchange(2, 0, 3);
+	assert_int_equal(left_of_pool(), 0);
 }
 
 static void holders_die(void)
 {
 	for (unsigned peer = 1; peer <= 3; peer++)
 		net->nodes[peer].unplugged = true;
-	assert_int_equal(pool(0)->granted, pool(0)->slots - pool(0)->reserve);
+	assert_int_equal(left_of_pool(), 0);
 	messages(4, 0, 30);
 	net_run(net, 70 * SEC);
 	assert_int_equal(net->nodes[4].sent, 30);
@@ -290,8 +298,7 @@ static void reclaim__lost_question_is_repeated(void **state)
 					   .op = ANY_OP,
 					   .seq = ANY_SEQ,
 					   .times = 1});
-	messages(3, 0, 30);
-	net_finish(net, SEC);
+	exchange(3, 0, 30);
 	assert_int_equal(rule->met, 1);
 	net_run(net, 10 * SEC);
 	assert_false(net_flow(net, 0, 1)->credit.reclaiming);

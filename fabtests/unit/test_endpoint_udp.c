@@ -3,6 +3,7 @@
  * Unit tests of common/engine over UDP, on the loopback of a namespace of their own (netns.h): how
  * long messages leave and arrive in trains, and which frames of a train are answered.
  */
+#include "log_fixture.h"
 #include "sides.h"
 
 #include <arpa/inet.h>
@@ -22,35 +23,18 @@ enum { MTU = 1472, TRAIN = 44, UNKNOWN_PORT = 9300 };
 static const uint8_t unknown[4] = {127, 0, 0, 9};
 static const uint8_t *claimed = unknown; /* the address that its frames were made for */
 
-static char logged[512]; /* the last line above the level info */
-static unsigned lines;
-
-static void listen_to_log(enum gamma_log_level level, const char *line)
-{
-	if (level == GAMMA_LOG_INFO)
-		return;
-	snprintf(logged, sizeof(logged), "%s", line);
-	lines++;
-}
-
 /* Two endpoints, which take each other for endpoints of other hosts. */
 static void open_udp(unsigned which)
 {
 	const uint8_t ipv4[4] = {127, 0, 0, (uint8_t) (1 + which)};
 	struct gamma_endpoint_attr a = side_attr(which);
-	struct side *side = &sides[which];
 
-	memset(side, 0, sizeof(*side));
-	side->in = malloc(LENGTH_MAX);
-	side->out = malloc(LENGTH_MAX);
-	for (size_t i = 0; i < LENGTH_MAX; i++)
-		side->out[i] = (uint8_t) (i * 31 + (i >> 9) + which);
 	a.link = GAMMA_LINK_UDP;
 	a.ifindex = 1;
 	a.mtu = MTU;
 	a.host = 10 + which;
 	gamma_pseudo_mac_make(ipv4, a.mac);
-	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, side, &side->ep), 0);
+	open_side_with(which, &a);
 }
 
 static int setup(void **state)

@@ -12,10 +12,8 @@ static void ordinary__asks_nothing(void **state)
 	(void) state;
 	exchange(net, 100000);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 1500);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 0);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 1500, 0);
 }
 
 static void jumbo__used_after_one_probe_each_way(void **state)
@@ -25,8 +23,7 @@ static void jumbo__used_after_one_probe_each_way(void **state)
 	(void) state;
 	exchange(net, 64);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(path(net, 1, 0), 9000);
+	check_paths(net, 9000, 9000);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 1);
 	assert_int_equal(net_stats(net, 1)->mtu_probes_out, 1);
 	assert_int_equal(net_stats(net, 0)->probes_out, 0);
@@ -50,12 +47,10 @@ static void jumbo__smaller_of_both(void **state)
 	struct net *net = with(9000, 0);
 
 	(void) state;
-	net->nodes[1].ep.local.limits.mtu = 4000;
-	net->nodes[1].ep.local.addr.mtu = __builtin_bswap16(4000);
+	set_mtu_of_peer(net, 4000);
 	exchange(net, 64);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 4000);
-	assert_int_equal(path(net, 1, 0), 4000);
+	check_paths(net, 4000, 4000);
 	done(net);
 }
 
@@ -64,14 +59,11 @@ static void jumbo__peer_has_an_ordinary_one(void **state)
 	struct net *net = with(9000, 0);
 
 	(void) state;
-	net->nodes[1].ep.local.limits.mtu = 1500;
-	net->nodes[1].ep.local.addr.mtu = __builtin_bswap16(1500);
+	set_mtu_of_peer(net, 1500);
 	exchange(net, 100000);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 1500);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 0);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 1500, 0);
 }
 
 /* The address has no MTU: the peer's first frames have it. */
@@ -84,8 +76,7 @@ static void jumbo__learned_from_frames(void **state)
 	for (int i = 0; i < 4; i++)
 		exchange(net, 64);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(path(net, 1, 0), 9000);
+	check_paths(net, 9000, 9000);
 	done(net);
 }
 
@@ -99,14 +90,9 @@ static void one_probe_lost__is_tried_again(void **state)
 				    .op = GAMMA_PROBE_MTU,
 				    .seq = ANY_SEQ,
 				    .times = 1});
-	for (int i = 0; i < 20; i++) {
-		exchange(net, 64);
-		net_run(net, MS);
-	}
-	assert_int_equal(path(net, 0, 1), 9000);
+	exchange_for(net, 64, 20);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 2);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 9000, 0);
 }
 
 static void switch_is_smaller__stays_and_warns_once(void **state)
@@ -114,10 +100,7 @@ static void switch_is_smaller__stays_and_warns_once(void **state)
 	struct net *net = with(9000, 1500);
 
 	(void) state;
-	for (int i = 0; i < 200; i++) {
-		exchange(net, 5000);
-		net_run(net, MS);
-	}
+	exchange_for(net, 5000, 200);
 	assert_int_equal(path(net, 0, 1), 1500);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, GAMMA_MTU_TRIES);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
@@ -137,14 +120,6 @@ static void answers_take(struct net *net, uint64_t delay, unsigned times)
 				    .seq = ANY_SEQ,
 				    .times = times,
 				    .delay = delay});
-}
-
-static void exchange_for(struct net *net, uint64_t length, unsigned ms)
-{
-	for (unsigned i = 0; i < ms; i++) {
-		exchange(net, length);
-		net_run(net, MS);
-	}
 }
 
 static void answered_late__is_used_and_the_warning_taken_back(void **state)
@@ -204,9 +179,7 @@ static void forged__mtu_while_asking(void **state)
 			exchange_for(net, 64, 1);
 		}
 		exchange_for(net, 64, 50);
-		assert_int_equal(path(net, 0, 1), 9000);
-		assert_int_equal(warnings, 0);
-		done(net);
+		end_with(net, 9000, 0);
 	}
 }
 
@@ -241,9 +214,7 @@ static void asking__for_less_when_the_peer_says_so(void **state)
 	net_run(net, MS);
 	assert_int_equal(path(net, 0, 1), 4000);
 	exchange_for(net, 64, 50);
-	assert_int_equal(path(net, 0, 1), 4000);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 4000, 0);
 }
 
 /* That says nothing of whether the path carries what is left. */
@@ -256,8 +227,7 @@ static void asking__after_the_own_nic_was_lowered(void **state)
 	net_flow(net, 0, 1);
 	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 	exchange_for(net, 64, 4);
-	assert_int_equal(path(net, 0, 1), 4000);
-	assert_int_equal(path(net, 1, 0), 4000);
+	check_paths(net, 4000, 4000);
 	done(net);
 }
 
@@ -319,8 +289,7 @@ static void below_576__ends_with_an_error(void **state)
 	struct net *net = with(1500, 500);
 
 	(void) state;
-	net_post(net, 1, 5000);
-	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	begin(net, 5000);
 	for (int s = 0; s < 45 && !net->nodes[0].send_errors; s++) /* the peer timeout is 30 s */
 		net_run(net, SEC);
 	assert_int_equal(net->nodes[0].send_errors, 1);
@@ -336,8 +305,7 @@ static void below_576__refused_by_the_link(void **state)
 	(void) state;
 	exchange(net, 64);
 	net->nodes[0].takes = 500;
-	net_post(net, 1, 5000);
-	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	begin(net, 5000);
 	net_run(net, MS);
 	net_send(net, 1, 0, 64, GAMMA_WHEN_ARRIVED); /* the peer asks what became of it */
 	for (int s = 0; s < 90 && !net->nodes[0].send_errors; s++)
@@ -354,8 +322,7 @@ static void below_576__refused_and_nothing_heard(void **state)
 
 	(void) state;
 	net->nodes[0].takes = 500;
-	net_post(net, 1, 5000);
-	net_send(net, 0, 1, 5000, GAMMA_WHEN_ARRIVED);
+	begin(net, 5000);
 	for (int s = 0; s < 45 && !net->nodes[0].send_errors; s++)
 		net_run(net, SEC);
 	assert_int_equal(net->nodes[0].send_errors, 1);
@@ -369,12 +336,10 @@ static void small__peer_below_1500(void **state)
 	struct net *net = with(1500, 0);
 
 	(void) state;
-	net->nodes[1].ep.local.limits.mtu = 1400;
-	net->nodes[1].ep.local.addr.mtu = __builtin_bswap16(1400);
+	set_mtu_of_peer(net, 1400);
 	exchange(net, 100000);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 1400);
-	assert_int_equal(path(net, 1, 0), 1400);
+	check_paths(net, 1400, 1400);
 	done(net);
 }
 

@@ -32,8 +32,7 @@ static struct net *proven(uint32_t first)
 	}
 	exchange(net, 64);
 	net_run(net, MS);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(path(net, 1, 0), 9000);
+	check_paths(net, 9000, 9000);
 	return net;
 }
 
@@ -94,10 +93,7 @@ static void lowered__said_once_with_nic_and_peer(void **state)
 
 	(void) state;
 	lower(net, SWITCH, 0, 1500);
-	for (int i = 0; i < 200; i++) {
-		exchange(net, 8000);
-		net_run(net, MS);
-	}
+	exchange_for(net, 8000, 200);
 	assert_int_equal(warnings, 1);
 	assert_non_null(strstr(warning, "frames of 9000 bytes do not reach 02:00:00:00:00:01"));
 	assert_non_null(strstr(warning, "from 02:00:00:00:00:00"));
@@ -134,8 +130,7 @@ static void lowered__own_nic_at_once_and_the_peer_learns_it(void **state)
 	lower(net, OWN_NIC, 0, 4000);
 	exchange(net, 8000);
 	net_run(net, MS);
-	assert_int_equal(path(net, 0, 1), 4000);
-	assert_int_equal(path(net, 1, 0), 4000);
+	check_paths(net, 4000, 4000);
 	assert_int_equal(net_flow(net, 1, 0)->path_mtu.peer_mtu, 4000);
 	assert_int_equal(net_stats(net, 0)->parts_out, 3);
 	assert_int_equal(net_stats(net, 0)->probes_out, 0);
@@ -153,8 +148,7 @@ static void lowered__advertised_though_the_link_refuses_at_first(void **state)
 	(void) state;
 	gamma_path_mtu_set_own(&net->nodes[0].ep.local, 4000);
 	net->nodes[0].link_error = -EAGAIN;
-	net_post(net, 1, 64);
-	net_send(net, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	begin(net, 64);
 	net_run(net, 10 * MS);
 	assert_true(net_stats(net, 0)->send_stalls > GAMMA_MTU_REPORTS);
 	net->nodes[0].link_error = 0;
@@ -267,8 +261,7 @@ static void lowered__advertised_by_the_peer(void **state)
 	(void) state;
 	net_rule(net,
 		 (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1, .times = 1});
-	net_post(net, 1, 8000);
-	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	begin(net, 8000);
 	net_run(net, 0);
 	advertise_mtu(net, 3000);
 	net_finish(net, SEC);
@@ -294,9 +287,7 @@ static void doubted__spuriously(void **state)
 	net_run(net, MS);
 	assert_true(net_stats(net, 0)->parts_out > 0);
 	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 2);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 9000, 0);
 }
 
 /* Other large frames pass: the losses do not come from the size. */
@@ -307,12 +298,10 @@ static void doubted__not_while_large_frames_pass(void **state)
 	(void) state;
 	net_rule(net,
 		 (struct rule){.fate = DROP, .from = 0, .op = GAMMA_OP_SEND, .seq = 1, .times = 6});
-	net_post(net, 1, 8000);
-	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	begin(net, 8000);
 	for (int i = 0; i < 100; i++) {
 		net_run(net, 20 * US);
-		net_post(net, 1, 8000);
-		net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+		begin(net, 8000);
 	}
 	net_finish(net, SEC);
 	assert_int_equal(net->rules[0].met, 6);
@@ -358,9 +347,7 @@ static void random_loss__is_no_reason(void **state)
 			exchange(net, 64);
 			net_run(net, MS);
 		}
-		assert_int_equal(path(net, 0, 1), 9000);
-		assert_int_equal(warnings, 0);
-		done(net);
+		end_with(net, 9000, 0);
 	}
 }
 
@@ -370,17 +357,14 @@ static void cable_pulled__is_no_reason(void **state)
 	struct net *net = proven(0);
 
 	(void) state;
-	net_post(net, 1, 200000);
-	net_send(net, 0, 1, 200000, GAMMA_WHEN_ARRIVED);
+	begin(net, 200000);
 	net_run(net, 15 * US);
 	net->nodes[1].unplugged = true;
 	net_run(net, 5 * SEC);
 	net->nodes[1].unplugged = false;
 	net_finish(net, 5 * SEC);
 	assert_int_equal(net_stats(net, 0)->parts_out, 0);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 9000, 0);
 }
 
 /* The link refuses everything for a second, as without a carrier. */
@@ -391,16 +375,13 @@ static void refused__carrier_lost_and_back(void **state)
 	(void) state;
 	net->nodes[0].link_error = -EAGAIN;
 	net_post(net, 1, 200000);
-	net_post(net, 1, 8000);
-	net_send(net, 0, 1, 8000, GAMMA_WHEN_ARRIVED);
+	begin(net, 8000);
 	net_send(net, 0, 1, 200000, GAMMA_WHEN_ARRIVED);
 	net_run(net, SEC);
 	net->nodes[0].link_error = 0;
 	net_finish(net, 5 * SEC);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 9000, 0);
 }
 
 /* A padded probe that has not left is no evidence, whatever arrived before. */
@@ -410,17 +391,13 @@ static void asking__behind_what_the_link_does_not_take(void **state)
 
 	(void) state;
 	net->nodes[0].link_error = -EAGAIN;
-	for (unsigned i = 0; i < 40; i++) {
-		net_post(net, 1, 18000);
-		net_send(net, 0, 1, 18000, GAMMA_WHEN_ARRIVED);
-	}
+	for (unsigned i = 0; i < 40; i++)
+		begin(net, 18000);
 	net_run(net, SEC);
 	net->nodes[0].link_error = 0;
 	net_finish(net, 5 * SEC);
 	net_run(net, SEC);
-	assert_int_equal(path(net, 0, 1), 9000);
-	assert_int_equal(warnings, 0);
-	done(net);
+	end_with(net, 9000, 0);
 }
 
 int main(void)

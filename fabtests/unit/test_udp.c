@@ -3,6 +3,7 @@
  * Unit tests of common/link/udp.c and udp_socket.c, within the host in a namespace of their own
  * (netns.h), with IPv4 and with IPv6.
  */
+#include "log_fixture.h"
 #include "netns.h"
 
 #include <arpa/inet.h>
@@ -61,17 +62,6 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	if (buffer && level == SOL_SOCKET && name == SO_RCVBUF)
 		value = &buffer;
 	return __real_setsockopt(fd, level, name, value, len);
-}
-
-static char logged[512]; /* the last line above the level info */
-static unsigned lines;
-
-static void listen_to_log(enum gamma_log_level level, const char *line)
-{
-	if (level == GAMMA_LOG_INFO)
-		return;
-	snprintf(logged, sizeof(logged), "%s", line);
-	lines++;
 }
 
 /* ---- */
