@@ -27,11 +27,9 @@ static void count_out(struct gamma_stats *stats, const struct gamma_frame *frame
 /* Full frames of this flow that leave in one call; 0: they leave singly. */
 static unsigned train_of(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
 {
-	bool expected;
-
 	if (gamma_likely(!endpoint->train) || endpoint->packet->train)
 		return endpoint->train;
-	return flow->rails && gamma_rails_choice_has_trains(flow, &expected) ? endpoint->train : 0;
+	return flow->rails && gamma_rails_choice_has_trains(flow) ? endpoint->train : 0;
 }
 
 /* Frames that fit in a burst: whole trains. */

@@ -22,9 +22,10 @@ struct gamma_loss_of_rail;
 struct gamma_sent;
 
 enum {
-	GAMMA_RAIL_TRIES = 3,      /* probes of a rail that another one has overtaken: doubt */
-	GAMMA_RAIL_TURN = 8,       /* frames of a long message that leave by one rail in a row */
-	GAMMA_RAIL_RAW = 16384,    /* frames of long messages that are raw after a bound */
+	GAMMA_RAIL_TRIES = 3,        /* probes of a rail that another one has overtaken: doubt */
+	GAMMA_RAIL_TURN = 8,         /* frames of a long message that leave by one rail in a row */
+	GAMMA_RAIL_RAW = 16384,      /* frames of long messages that are raw after a bound */
+	GAMMA_RAIL_EXPECTED_US = 20, /* so long a peer that took frames over UDP looks for more */
 	GAMMA_RAIL_ROUND = 32,     /* frames, of all rails, by which the time of one is measured */
 	GAMMA_RAIL_MTU_TRIES = 6,  /* padded probes until a rail is taken not to pass its MTU */
 	GAMMA_RAIL_MTU_LOSSES = 8, /* large frames in a row until its MTU is doubted */

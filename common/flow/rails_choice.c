@@ -143,22 +143,34 @@ static uint8_t rails_of_long(const struct gamma_flow *flow)
 	return free & ~flow->local->rails_udp ? (uint8_t) (free & ~flow->local->rails_udp) : free;
 }
 
-bool gamma_rails_choice_has_trains(const struct gamma_flow *flow, bool *expected)
+static bool takes_trains(const struct gamma_flow *flow, unsigned r)
 {
-	const struct gamma_local *local = flow->local;
-	bool any = false;
+	return gamma_local_rail_is_udp(flow->local, r) && gamma_rails_is_usable(flow->rails, r) &&
+	       !(flow->local->rails_busy >> r & 1);
+}
 
-	*expected = false;
+bool gamma_rails_choice_has_trains(const struct gamma_flow *flow)
+{
 	if (flow->rails->raw_left)
 		return false;
-	for (unsigned r = 1; r < local->rail_count; r++) {
-		if (!gamma_local_rail_is_udp(local, r) || !gamma_rails_is_usable(flow->rails, r) ||
-		    local->rails_busy >> r & 1)
-			continue;
-		any = true;
-		*expected |= flow->rails->rail[r].in_flight > 0;
+	for (unsigned r = 1; r < flow->local->rail_count; r++)
+		if (takes_trains(flow, r))
+			return true;
+	return false;
+}
+
+/* A peer that has just taken frames there goes on looking for a while. */
+bool gamma_rails_choice_is_expected(const struct gamma_flow *flow, uint64_t now)
+{
+	for (unsigned r = 1; r < flow->local->rail_count; r++) {
+		const struct gamma_rail *rail = &flow->rails->rail[r];
+
+		if (takes_trains(flow, r) &&
+		    (rail->in_flight ||
+		     now < rail->since + GAMMA_RAIL_EXPECTED_US * GAMMA_NS_PER_US))
+			return true;
 	}
-	return any;
+	return false;
 }
 
 /* The rail on which one more frame would be through first. */

@@ -22,8 +22,9 @@ GAMMA_NOINLINE uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spr
 /* The same of a frame that left before. */
 GAMMA_NOINLINE uint8_t gamma_rails_choice_again(struct gamma_flow *flow, struct gamma_sent *sent,
 						bool spread);
-/* Whether a rail over UDP takes frames in trains now; and whether the peer is expecting some. */
-GAMMA_NOINLINE bool gamma_rails_choice_has_trains(const struct gamma_flow *flow, bool *expected);
+/* Whether a rail over UDP takes frames in trains now; if so, whether the peer is expecting some. */
+GAMMA_NOINLINE bool gamma_rails_choice_has_trains(const struct gamma_flow *flow);
+GAMMA_NOINLINE bool gamma_rails_choice_is_expected(const struct gamma_flow *flow, uint64_t now);
 GAMMA_NOINLINE void gamma_rails_choice_use(struct gamma_flow *flow, uint8_t rail);
 GAMMA_NOINLINE void gamma_rails_choice_polled(struct gamma_flow *flow);
 /* The rail of an acknowledgement of its own. */

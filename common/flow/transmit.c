@@ -24,13 +24,15 @@ static void take_rail(struct gamma_flow *flow, uint8_t rail, struct gamma_frame 
 
 /* Ordered frames of a longer message leave in a train. A peer that expects none looks for trains
  * seldom: then the first one is raw, and is there before the others. */
-static bool leaves_in_train(const struct gamma_flow *flow)
+static bool leaves_in_train(const struct gamma_flow *flow, uint64_t now)
 {
-	bool expected;
+	enum gamma_send_part part;
 
-	if (!gamma_rails_choice_has_trains(flow, &expected))
+	if (!gamma_rails_choice_has_trains(flow))
 		return false;
-	return gamma_send_part_of(flow) >= (expected ? GAMMA_SEND_BEGINS : GAMMA_SEND_GOES_ON);
+	part = gamma_send_part_of(flow);
+	return part == GAMMA_SEND_GOES_ON ||
+	       (part == GAMMA_SEND_BEGINS && gamma_rails_choice_is_expected(flow, now));
 }
 
 /* Short messages alone need no rail over UDP. */
@@ -41,14 +43,15 @@ static GAMMA_NOINLINE void begin_rails(struct gamma_flow *flow)
 }
 
 /* The rail that this new DATA frame takes. */
-static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, struct gamma_frame *frame)
+static void choose_rail(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now,
+			struct gamma_frame *frame)
 {
 	if (gamma_unlikely(flow->local->use_udp) && !flow->rails && !flow->same_host)
 		begin_rails(flow);
 	if (gamma_unlikely(flow->rails))
 		frame->rail = gamma_rails_choice_next(flow, gamma_send_is_placed(flow) ||
 								    gamma_send_is_divided(flow) ||
-								    leaves_in_train(flow));
+								    leaves_in_train(flow, now));
 	sent->rail = frame->rail;
 }
 
@@ -179,7 +182,7 @@ static bool poll_new(struct gamma_flow *flow, uint64_t now, struct gamma_frame *
 	}
 	sent->again = sent->unsent = sent->counted = 0;
 	sent->part = 0;
-	choose_rail(flow, sent, frame);
+	choose_rail(flow, sent, now, frame);
 	sent->ahead = (uint16_t) gamma_send_window_in_flight(&flow->tx);
 	fills = !flow->tx.bounded || gamma_send_fills_frame(flow);
 	if (!gamma_send_next_frame(flow, sent, &flags)) {

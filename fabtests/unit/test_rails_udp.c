@@ -76,7 +76,10 @@ static void udp__an_eager_message_goes_on_there(void **state)
 	unsigned raw = net->nodes[0].left[0], udp = net->nodes[0].left[1];
 
 	(void) state;
-	send_each(20, EAGER);
+	for (unsigned i = 0; i < 20; i++) {
+		net_run(net, GAMMA_RAIL_EXPECTED_US * US);
+		send_each(1, EAGER);
+	}
 	assert_int_equal(net->nodes[0].left[0] - raw, 20);
 	assert_int_equal(net->nodes[0].left[1] - udp, 20 * (EAGER / 1400));
 	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
@@ -93,6 +96,19 @@ static void udp__an_eager_message_behind_others_is_all_there(void **state)
 		net_send(net, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
 	}
 	net_finish(net, SEC);
+	assert_int_equal(net->nodes[0].left[0] - raw, 1);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+/* So is one that has just taken frames there. */
+static void udp__an_eager_message_soon_after_another_is_all_there(void **state)
+{
+	unsigned raw = net->nodes[0].left[0];
+
+	(void) state;
+	net->options.latency = US; /* one acknowledgement for the whole message */
+	net_run(net, GAMMA_RAIL_EXPECTED_US * US);
+	send_each(20, EAGER);
 	assert_int_equal(net->nodes[0].left[0] - raw, 1);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
 }
@@ -495,6 +511,7 @@ int main(void)
 		UDP_TEST(udp__short_messages_stay_raw),
 		UDP_TEST(udp__an_eager_message_goes_on_there),
 		UDP_TEST(udp__an_eager_message_behind_others_is_all_there),
+		UDP_TEST(udp__an_eager_message_soon_after_another_is_all_there),
 		UDP_TEST(udp__an_eager_message_of_three_frames_stays_raw),
 		UDP_TEST(udp__nothing_toward_a_slow_port),
 		UDP_TEST(udp__a_peer_that_is_gone_is_declared_dead_in_time),
