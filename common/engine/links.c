@@ -7,10 +7,14 @@
 
 #include "engine/dispatch.h"
 #include "engine/state.h"
+#include "flow/rails_nics.h"
 #include "link/packet.h"
 #include "link/udp.h"
 
-enum { LOOK_US = 250000 }; /* between two looks for NICs that were removed */
+enum {
+	LOOK_US = 250000, /* between two looks for NICs that were removed, or have no carrier */
+	QUIET_MAX = 16,   /* rounds of housekeeping in which a NIC that went quiet is looked at */
+};
 
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN], bool udp)
@@ -27,15 +31,26 @@ void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 	local->rail_count++;
 }
 
+static bool has_carrier(struct gamma_local *local, uint8_t rail)
+{
+	const struct gamma_endpoint *endpoint =
+		gamma_container_of(local, struct gamma_endpoint, local);
+
+	return gamma_packet_has_carrier(gamma_links_of_rail(endpoint, rail));
+}
+
 void gamma_links_begin(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
 {
 	if (!attr->more_count)
 		return;
 	endpoint->local.alias = gamma_aliases_set;
 	gamma_links_add(endpoint, endpoint->packet, attr->mac, false);
-	for (unsigned i = 0; i < attr->more_count; i++)
+	for (unsigned i = 0; i < attr->more_count; i++) {
 		gamma_links_add(endpoint, endpoint->rails[1 + i].link, attr->more[i].mac,
 				attr->more[i].udp);
+		if (!attr->more[i].udp) /* else all are of one NIC */
+			endpoint->local.has_carrier = has_carrier;
+	}
 }
 
 bool gamma_links_use_udp(struct gamma_local *local)
@@ -225,7 +240,7 @@ static void look_at_mtu(struct gamma_endpoint *endpoint, uint8_t rail, uint64_t 
 	if (mtu < GAMMA_LEAST_MTU)
 		return;
 	link->mtu = mtu;
-	gamma_rails_restore_own_mtu(&endpoint->local, rail, mtu, now);
+	gamma_rails_nics_restore_mtu(&endpoint->local, rail, mtu, now);
 }
 
 /* By a NIC that was removed nothing is sent or comes, so nothing else would notice that it is back.
@@ -240,6 +255,24 @@ void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now)
 	look_at_first_mtu(endpoint);
 	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)
 		look_at_mtu(endpoint, r, now);
+	for (uint8_t r = 0; r < endpoint->local.rail_count; r++)
+		if (endpoint->local.own_rails[r].no_carrier)
+			gamma_rails_nics_look(&endpoint->local, r, now);
+}
+
+void gamma_links_look_at_carriers(struct gamma_endpoint *endpoint, uint64_t now)
+{
+	struct gamma_local *local = &endpoint->local;
+
+	for (uint8_t r = 0; endpoint->rails_came && r < local->rail_count; r++) {
+		uint8_t *quiet = &endpoint->rails_quiet[r];
+
+		if (endpoint->rails_came >> r & 1)
+			*quiet = 0;
+		else if (*quiet < QUIET_MAX && ++*quiet && !local->own_rails[r].no_carrier)
+			gamma_rails_nics_look(local, r, now);
+	}
+	endpoint->rails_came = 0;
 }
 
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail)

@@ -73,6 +73,9 @@ uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t r
 /* Uses NICs again that were removed and are back with another index, or whose MTU had become too
  * small; ends all flows if the first one's has. Called often. */
 void gamma_links_look_for_nics(struct gamma_endpoint *endpoint, uint64_t now);
+/* Looks at NICs by which no frame comes any more, though others bring some. Called about once in a
+ * millisecond. */
+void gamma_links_look_at_carriers(struct gamma_endpoint *endpoint, uint64_t now);
 /* Reads the kernel's counters of all but the first. */
 void gamma_links_count(const struct gamma_endpoint *endpoint);
 

@@ -9,6 +9,7 @@
 #include "engine/peers.h"
 #include "engine/shm_path.h"
 #include "flow/rails_choice.h"
+#include "flow/rails_nics.h"
 #include "flow/transmit.h"
 #include "message/copies.h"
 
@@ -111,7 +112,7 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 			   uint8_t rail)
 {
 	if (gamma_unlikely(rail)) {
-		gamma_rails_set_own_mtu(&endpoint->local, rail, link->mtu, gamma_now());
+		gamma_rails_nics_set_mtu(&endpoint->local, rail, link->mtu, gamma_now());
 		return true;
 	}
 	if (link->mtu >= GAMMA_LEAST_MTU) {
@@ -161,9 +162,12 @@ static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t r
 {
 	if (error != -ENODEV)
 		endpoint->rails_removed &= (uint8_t) ~(1u << rail);
+	/* Without carrier nothing fails but the sending, as with a full queue. */
+	if (error != -ENODEV && !gamma_rails_nics_look(&endpoint->local, rail, now))
+		return;
 	if (error != -ENODEV && error != -ENETDOWN && stalls_of(endpoint, rail) < GAMMA_STALLS_MAX)
 		return;
-	gamma_rails_down(&endpoint->local, rail, now);
+	gamma_rails_nics_down(&endpoint->local, rail, now);
 	if (error == -ENODEV)
 		give_up_rail(endpoint, rail);
 }

@@ -159,7 +159,7 @@ static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint
  * first frame precedes the next rail's frames. */
 static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
 {
-	unsigned taken = 0;
+	unsigned before, taken = 0;
 
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
 		uint64_t read = 0;
@@ -168,7 +168,9 @@ static unsigned receive_rails(struct gamma_endpoint *endpoint, uint64_t *now)
 			continue;
 		read = gamma_fastpath_process_any(endpoint);
 		*now = read ? read : *now;
+		before = taken;
 		taken += receive_rail(endpoint, r, now);
+		endpoint->rails_came |= (uint8_t) ((taken > before) << r);
 		if (endpoint->lending.lent)
 			break;
 	}
@@ -292,6 +294,8 @@ static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
 	compare_clocks(endpoint, now);
 	gamma_budget_divide(endpoint, now);
 	gamma_links_look_for_nics(endpoint, now);
+	if (gamma_unlikely(endpoint->local.has_carrier))
+		gamma_links_look_at_carriers(endpoint, now);
 }
 
 /* A caller whose polls find nothing may be keeping its peer, or another rank, from the processor.

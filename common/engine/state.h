@@ -80,6 +80,8 @@ struct gamma_endpoint {
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
 	struct gamma_rail_link rails[GAMMA_RAILS_MAX]; /* but the first: `packet` */
 	uint8_t rails_removed;                         /* bits: their NICs are no more */
+	uint8_t rails_came; /* bits: frames have come by them since the last housekeeping */
+	uint8_t rails_quiet[GAMMA_RAILS_MAX]; /* rounds of it since one has come */
 	uint8_t udp_mac[GAMMA_MAC_LEN]; /* of a link over UDP opened unasked: its pseudo address */
 	uint64_t nics_at;               /* ns: when to look for them again */
 	struct gamma_alias **aliases;   /* NULL: one rail */

@@ -40,6 +40,7 @@ struct gamma_own_rail {
 	uint8_t mac[GAMMA_MAC_LEN];
 	uint32_t mtu;  /* bytes after the Ethernet header, of a NIC now; too few: it is not used */
 	uint32_t most; /* ditto, when the endpoint was opened */
+	bool no_carrier;  /* when it was looked at last */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
 	/* Counters; the first one's frames are what the endpoint has sent by no other. */
 	uint64_t frames_out, bytes_out, retransmissions; /* the owner's */
@@ -94,6 +95,8 @@ struct gamma_local {
 	/* The owner's: uses a link over UDP, which it has opened unasked, as a rail from now on;
 	 * false: it cannot. NULL: it has none, and all flows have what rails there are. */
 	bool (*use_udp)(struct gamma_local *local);
+	/* The owner's: whether that NIC has its carrier; NULL: not known. */
+	bool (*has_carrier)(struct gamma_local *local, uint8_t rail);
 	struct gamma_own_rail own_rails[GAMMA_RAILS_MAX];
 	struct gamma_rails_list list; /* of own_rails, as it leaves */
 	/* The owner's: frames from that MAC address by that rail are of this flow. */

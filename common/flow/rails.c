@@ -17,10 +17,12 @@
 #include "flow/flow.h"
 #include "flow/rails_choice.h"
 #include "flow/rails_list.h"
+#include "flow/rails_nics.h"
 
 enum {
 	SHIFT_MAX = 12,      /* doublings of a wait */
 	LEAST_US = 200,      /* no rail counts as silent before */
+	DOUBT_US = 2000,     /* none is doubted for a shorter silence */
 	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
 	UNPROVEN_TRIES = 8,  /* probes until then */
@@ -33,7 +35,7 @@ struct gamma_loss_of_rail *gamma_rails_loss(struct gamma_flow *flow, uint8_t rai
 	return rail ? &flow->rails->rail[rail].loss : &flow->loss.first;
 }
 
-static bool other_is_usable(const struct gamma_rails *rails, unsigned except)
+bool gamma_rails_other_is_usable(const struct gamma_rails *rails, unsigned except)
 {
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
 		if (r != except && gamma_rails_is_usable(rails, r))
@@ -92,18 +94,20 @@ static void look_at(struct gamma_flow *flow, uint64_t when)
 		gamma_timers_set(flow, GAMMA_TIMER_RAILS, when);
 }
 
-/* 0: nothing has been answered yet. */
+static bool is_udp(const struct gamma_flow *flow, unsigned r)
+{
+	return gamma_local_rail_is_udp(flow->local, r);
+}
+
+/* As data has shown it; before that, as a probe has, whose answer may have been late. 0: nothing
+ * has been answered yet. */
 static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 {
 	const struct gamma_rail *rail = &flow->rails->rail[r];
 	const struct gamma_loss_of_rail *loss = r ? &rail->loss : &flow->loss.first;
+	uint64_t by_data = loss->answer + loss->answer_var;
 
-	return gamma_max(loss->answer + loss->answer_var, 2 * rail->probe_rtt);
-}
-
-static bool is_udp(const struct gamma_flow *flow, unsigned r)
-{
-	return gamma_local_rail_is_udp(flow->local, r);
+	return by_data && !is_udp(flow, r) ? by_data : gamma_max(by_data, 2 * rail->probe_rtt);
 }
 
 /* That the frames in flight by it take, one behind the other. */
@@ -302,7 +306,8 @@ void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail)
 void gamma_rails_want_probes(struct gamma_flow *flow)
 {
 	for (unsigned r = 0; r < GAMMA_RAILS_MAX; r++)
-		if (gamma_rails_is_usable(flow->rails, r) && other_is_usable(flow->rails, r))
+		if (gamma_rails_is_usable(flow->rails, r) &&
+		    gamma_rails_other_is_usable(flow->rails, r))
 			gamma_rails_want_probe(flow, r);
 }
 
@@ -362,7 +367,7 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 /* ---- what the peer says ---- */
 
 /* With a new number: an answer to an earlier question may be older than what is asked for. */
-static void ask_for_rails(struct gamma_flow *flow, uint64_t now)
+void gamma_rails_ask_anew(struct gamma_flow *flow, uint64_t now)
 {
 	struct gamma_rails *rails = flow->rails;
 
@@ -385,7 +390,7 @@ void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 void gamma_rails_ask(struct gamma_flow *flow, uint64_t now)
 {
 	if (gamma_unlikely(!flow->rails->asks))
-		ask_for_rails(flow, now);
+		gamma_rails_ask_anew(flow, now);
 }
 
 bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -395,20 +400,24 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 	uint8_t rail = flow->local->rail;
 
 	if (fields->op == GAMMA_PROBE_RAILS) {
-		/* Where a peer's UDP rail is, its raw frames say. */
-		if (!gamma_local_rail_is_udp(flow->local, rail) &&
-		    !gamma_rails_list_enter(flow, fields, payload, false)) {
+		struct gamma_rails_list list;
+
+		if (!gamma_rails_list_read(fields, payload, &list)) {
 			flow->local->stats.malformed++;
 			return true;
 		}
+		/* Where a peer's UDP rail is, its raw frames say. */
+		if (!gamma_local_rail_is_udp(flow->local, rail))
+			gamma_rails_list_enter(flow, &list, false);
 		if (rails->outdated && rails->asks && !rails->asking)
-			ask_for_rails(flow, now);
+			gamma_rails_ask_anew(flow, now);
 		rails->listed = fields->seq;
-		rails->lists = true;
+		rails->lists = rails->has_listed = true;
 		rails->lists_on = rail;
 	} else if (fields->op == GAMMA_PROBE_RAIL) {
 		rails->rail[rail].asked = fields->seq;
 		rails->rail[rail].answers = true;
+		gamma_rails_nics_asked(flow, now);
 	} else {
 		return false;
 	}
@@ -416,7 +425,7 @@ bool gamma_rails_asked(struct gamma_flow *flow, const struct gamma_fields *field
 	return true;
 }
 
-static void try_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
+void gamma_rails_try(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
 
@@ -434,7 +443,7 @@ static void try_rails(struct gamma_flow *flow, uint64_t now)
 
 	for (uint8_t r = 1; r < rails->count; r++) {
 		if (rails->rail[r].proven && rails->rail[r].state == GAMMA_RAIL_NONE)
-			try_rail(flow, r, now);
+			gamma_rails_try(flow, r, now);
 		else if (gamma_rails_is_usable(rails, r) && has_smaller_mtu(&rails->rail[r]))
 			look_later(flow, r, now);
 	}
@@ -460,6 +469,7 @@ static void begin_to_use(struct gamma_flow *flow, uint8_t r)
 
 	rail->state = GAMMA_RAIL_USABLE;
 	rail->frame_ns = 0;
+	own->no_carrier = false;
 	flow->local->stats.rails_proven++;
 	own->returns += returns;
 	if (!returns || --own->doubted)
@@ -509,6 +519,25 @@ static bool is_rail_probe(const struct gamma_rail *rail, uint32_t seq)
 	return rail->probing && rail->probe_first && seq == rail->probe;
 }
 
+/* Repeated unasked, it says which of the peer's NICs have no carrier. */
+static void take_list(struct gamma_flow *flow, const struct gamma_fields *fields,
+		      const uint8_t *payload, uint64_t now)
+{
+	struct gamma_rails *rails = flow->rails;
+	struct gamma_rails_list list;
+
+	if (!gamma_rails_list_read(fields, payload, &list)) {
+		flow->local->stats.malformed++;
+		return;
+	}
+	if (rails->asking) {
+		gamma_rails_list_enter(flow, &list, true);
+		rails->asking = rails->ask_wanted = false;
+		try_rails(flow, now);
+	}
+	gamma_rails_nics_heard(flow, list.down, now);
+}
+
 bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
 			  const uint8_t *payload, uint64_t now)
 {
@@ -517,14 +546,8 @@ bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fi
 	bool of_list = rails->asking && fields->seq == rails->ask;
 
 	if (fields->op == GAMMA_ACK_RAILS) {
-		if (!of_list || is_udp(flow, r))
-			return true;
-		if (!gamma_rails_list_enter(flow, fields, payload, true)) {
-			flow->local->stats.malformed++;
-			return true;
-		}
-		rails->asking = rails->ask_wanted = false;
-		try_rails(flow, now);
+		if (rails->asks && fields->seq == rails->ask && !is_udp(flow, r))
+			take_list(flow, fields, payload, now);
 		return true;
 	}
 	if (fields->op == GAMMA_ACK_RAIL) {
@@ -598,7 +621,7 @@ static void warn_silent(struct gamma_local *local, uint8_t r)
 }
 
 /* Its frames leave by other rails. */
-static void doubt_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
+void gamma_rails_doubt(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
 	struct gamma_own_rail *own = &flow->local->own_rails[r];
@@ -630,6 +653,17 @@ static bool is_overtaken(const struct gamma_rails *rails, unsigned r)
 	return false;
 }
 
+/* Probes leave as soon as answers may have come; other hosts' frames may stand before them in a
+ * queue, besides its own. */
+static bool is_silent_for_long(const struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	const struct gamma_rail *rail = &flow->rails->rail[r];
+
+	return is_udp(flow, r) ||
+	       now - rail->since >=
+		       (DOUBT_US + (uint64_t) rail->in_flight * GAMMA_FRAME_US) * GAMMA_NS_PER_US;
+}
+
 /* The probe of a rail is not answered yet. */
 static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
@@ -649,10 +683,11 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	rail->unanswered++;
 	if (rail->state == GAMMA_RAIL_UNPROVEN && rail->unanswered == UNPROVEN_TRIES)
 		warn_silent(flow->local, r);
-	if (gamma_rails_is_usable(flow->rails, r) && other_is_usable(flow->rails, r)) {
-		if (is_overtaken(flow->rails, r) &&
-		    ++rail->overtaken >= (is_udp(flow, r) ? UDP_TRIES : GAMMA_RAIL_TRIES)) {
-			doubt_rail(flow, r, now);
+	if (gamma_rails_is_usable(flow->rails, r) && gamma_rails_other_is_usable(flow->rails, r)) {
+		rail->overtaken += is_overtaken(flow->rails, r);
+		if (rail->overtaken >= (is_udp(flow, r) ? UDP_TRIES : GAMMA_RAIL_TRIES) &&
+		    is_silent_for_long(flow, r, now)) {
+			gamma_rails_doubt(flow, r, now);
 			return;
 		}
 		/* Only their answers show whether this rail or the peer is silent. */
@@ -683,14 +718,17 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	uint64_t quiet = rail->since + silence(flow, r);
 
 	rail->look = GAMMA_NEVER;
-	if (rail->blocked && used && other_is_usable(flow->rails, r)) {
+	if (rail->blocked && used && gamma_rails_other_is_usable(flow->rails, r)) {
 		gamma_rails_want_probe(flow, r);
-		doubt_rail(flow, r, now);
+		gamma_rails_doubt(flow, r, now);
 		return;
 	}
 	rail->blocked = false;
 	if (rail->state == GAMMA_RAIL_NONE ||
 	    (used && !rail->in_flight && !rail->probing && !has_smaller_mtu(rail)))
+		return;
+	if (used && now >= quiet && !gamma_rails_nics_look(flow->local, r, now) &&
+	    rail->state == GAMMA_RAIL_DOUBTED)
 		return;
 	if (rail->wanted) /* it has not left */
 		rail->look = now + silence(flow, r);
@@ -700,7 +738,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		gamma_rails_want_probe(flow, r); /* a rail that is busy is not quiet for long */
 	else if (used && now < quiet)
 		rail->look = quiet;
-	else if (used && other_is_usable(flow->rails, r))
+	else if (used && gamma_rails_other_is_usable(flow->rails, r))
 		gamma_rails_want_probes(flow); /* their answers show whether it is this rail */
 	else
 		gamma_rails_want_probe(flow, r);
@@ -736,87 +774,5 @@ void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now)
 			look_at_rail(flow, r, now);
 		if (rails->rail[r].look != GAMMA_NEVER)
 			look_at(flow, rails->rail[r].look);
-	}
-}
-
-/* ---- this host's NICs ---- */
-
-void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now)
-{
-	struct gamma_list *pos;
-
-	gamma_list_for_each (pos, &local->flows) {
-		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
-
-		if (flow->rails && flow->state == GAMMA_FLOW_OPEN &&
-		    gamma_rails_is_usable(flow->rails, rail) &&
-		    other_is_usable(flow->rails, rail)) {
-			gamma_rails_want_probe(flow, rail);
-			doubt_rail(flow, rail, now);
-		}
-	}
-}
-
-/* A rail of less than the least MTU is not used any more. */
-static void take_own_mtu(struct gamma_flow *flow, uint8_t r, uint32_t mtu, uint64_t now)
-{
-	struct gamma_rail *rail = &flow->rails->rail[r];
-
-	rail->most = (uint32_t) gamma_min(rail->most, mtu);
-	rail->mtu = (uint32_t) gamma_min(rail->mtu, rail->most);
-	if (mtu < GAMMA_LEAST_MTU) {
-		if (gamma_rails_is_usable(flow->rails, r))
-			doubt_rail(flow, r, now);
-		flow->local->own_rails[r].doubted -= rail->state == GAMMA_RAIL_DOUBTED;
-		rail->state = GAMMA_RAIL_NONE;
-		rail->probing = rail->wanted = false;
-	}
-	gamma_rails_choice_use(flow, flow->rail);
-}
-
-void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu, uint64_t now)
-{
-	struct gamma_own_rail *own = &local->own_rails[rail];
-	struct gamma_list *pos;
-
-	gamma_warn("the MTU of NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) has been "
-		   "lowered from %u to %u: %s",
-		   rail + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
-		   own->mac[5], own->mtu, mtu,
-		   mtu < GAMMA_LEAST_MTU
-			   ? "the NIC is not used until that is 576 or more (ip link set mtu)"
-			   : "larger frames are not used on it any more");
-	own->mtu = mtu;
-	gamma_list_for_each (pos, &local->flows) {
-		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
-
-		if (flow->rails && flow->rails->rail[rail].state != GAMMA_RAIL_NONE)
-			take_own_mtu(flow, rail, mtu, now);
-	}
-}
-
-void gamma_rails_restore_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu,
-				 uint64_t now)
-{
-	struct gamma_own_rail *own = &local->own_rails[rail];
-	struct gamma_list *pos;
-
-	gamma_warn("the MTU of NIC %u of this endpoint (%02x:%02x:%02x:%02x:%02x:%02x) has been "
-		   "raised from %u to %u: the NIC is used again where peers answer on it",
-		   rail + 1, own->mac[0], own->mac[1], own->mac[2], own->mac[3], own->mac[4],
-		   own->mac[5], own->mtu, mtu);
-	own->mtu = mtu;
-	gamma_list_for_each (pos, &local->flows) {
-		struct gamma_flow *flow = gamma_list_entry(pos, struct gamma_flow, all_entry);
-		struct gamma_rail *it = flow->rails ? &flow->rails->rail[rail] : NULL;
-
-		if (!it || flow->state != GAMMA_FLOW_OPEN)
-			continue;
-		it->most = (uint32_t) gamma_min(it->peer_mtu, mtu);
-		if (it->proven && it->state == GAMMA_RAIL_NONE)
-			try_rail(flow, rail, now);
-		/* The peer may have got a list without this NIC. */
-		if (flow->rails->asks)
-			ask_for_rails(flow, now);
 	}
 }

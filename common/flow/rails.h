@@ -102,7 +102,9 @@ struct gamma_rails {
 	bool lists;            /* the peer's question is to be answered, */
 	uint8_t lists_on;      /* on that rail */
 	uint32_t listed;       /* number of that question */
+	bool has_listed;       /* there has been one */
 	bool outdated;         /* it has listed more there than it answered before */
+	uint8_t peer_down; /* bits: of the peer's NICs, those that have no carrier, as it says */
 };
 
 static inline bool gamma_rails_is_usable(const struct gamma_rails *rails, unsigned r)
@@ -172,12 +174,16 @@ GAMMA_NOINLINE void gamma_rails_large_lost(struct gamma_flow *flow, const struct
 /* Its link did not take one; not of the first rail. */
 GAMMA_NOINLINE void gamma_rails_large_refused(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 GAMMA_NOINLINE void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
-/* This host's NIC takes no frame: all flows that can, use others. */
-void gamma_rails_down(struct gamma_local *local, uint8_t rail, uint64_t now);
-/* The MTU of this host's NIC, another one than the first, has been lowered. */
-void gamma_rails_set_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu, uint64_t now);
-/* It had been lowered so far that the NIC was not used, and has been raised again. */
-void gamma_rails_restore_own_mtu(struct gamma_local *local, uint8_t rail, uint32_t mtu,
-				 uint64_t now);
+
+/* ---- for rails_nics.c ---- */
+
+bool gamma_rails_other_is_usable(const struct gamma_rails *rails, unsigned except);
+/* Its frames leave by other rails. */
+GAMMA_NOINLINE void gamma_rails_doubt(struct gamma_flow *flow, uint8_t rail, uint64_t now);
+/* Both ends have it: a probe shows whether it passes. */
+GAMMA_NOINLINE void gamma_rails_try(struct gamma_flow *flow, uint8_t rail, uint64_t now);
+/* Asks for the peer's rails with a new number: an answer to an earlier question may be older than
+ * what is asked for. */
+GAMMA_NOINLINE void gamma_rails_ask_anew(struct gamma_flow *flow, uint64_t now);
 
 #endif /* GAMMA_FLOW_RAILS_H */

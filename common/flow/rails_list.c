@@ -36,6 +36,7 @@ void gamma_rails_list_fill(const struct gamma_local *local, struct gamma_rails_l
 
 		memcpy(list->rails[r].mac, local->own_rails[r].mac, GAMMA_MAC_LEN);
 		list->rails[r].mtu = htons((uint16_t) mtu);
+		list->down |= (uint8_t) (local->own_rails[r].no_carrier << r);
 	}
 }
 
@@ -85,24 +86,25 @@ static void enter_address(struct gamma_flow *flow, uint8_t r, const struct gamma
 	flow->local->alias(flow->local, flow, r, rail->mac);
 }
 
-/* False: the list is not valid. A raw rail and one over UDP are no pair. */
-bool gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_fields *fields,
-			    const uint8_t *payload, bool proven)
+bool gamma_rails_list_read(const struct gamma_fields *fields, const uint8_t *payload,
+			   struct gamma_rails_list *list)
 {
-	struct gamma_rails_list list;
-	uint8_t count;
+	if (fields->payload_len < sizeof(*list) || !(fields->extensions & GAMMA_EXT_PAYLOAD_CRC))
+		return false;
+	memcpy(list, payload, sizeof(*list));
+	return is_sane(list);
+}
 
-	if (fields->payload_len < sizeof(list) || !(fields->extensions & GAMMA_EXT_PAYLOAD_CRC))
-		return false;
-	memcpy(&list, payload, sizeof(list));
-	if (!is_sane(&list))
-		return false;
-	count = (uint8_t) gamma_min(list.count, flow->local->rail_count);
+/* A raw rail and one over UDP are no pair. */
+void gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_rails_list *list,
+			    bool proven)
+{
+	uint8_t count = (uint8_t) gamma_min(list->count, flow->local->rail_count);
+
 	flow->rails->outdated = !proven && count > flow->rails->count;
 	if (proven)
 		flow->rails->count = (uint8_t) gamma_max(count, flow->rails->count);
 	for (uint8_t r = 1; r < count; r++)
-		if ((list.udp >> r & 1) == gamma_local_rail_is_udp(flow->local, r))
-			enter_address(flow, r, &list.rails[r], proven);
-	return true;
+		if ((list->udp >> r & 1) == gamma_local_rail_is_udp(flow->local, r))
+			enter_address(flow, r, &list->rails[r], proven);
 }

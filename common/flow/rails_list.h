@@ -13,8 +13,11 @@ struct gamma_rails_list;
 
 /* The endpoint's own rails, as they are advertised to peers. */
 void gamma_rails_list_fill(const struct gamma_local *local, struct gamma_rails_list *list);
-/* Takes the peer's; proven: it answers this side's question. False: the list is not valid. */
-bool gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_fields *fields,
-			    const uint8_t *payload, bool proven);
+/* A peer's, from a frame; false: it is not valid. */
+bool gamma_rails_list_read(const struct gamma_fields *fields, const uint8_t *payload,
+			   struct gamma_rails_list *list);
+/* Takes the peer's; proven: it answers this side's question. */
+void gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_rails_list *list,
+			    bool proven);
 
 #endif /* GAMMA_FLOW_RAILS_LIST_H */

@@ -280,6 +280,18 @@ void gamma_packet_look_for_nic(struct gamma_link *link)
 		bind_again(packet);
 }
 
+bool gamma_packet_has_carrier(const struct gamma_link *link)
+{
+	const struct packet_link *packet = gamma_container_of(link, struct packet_link, link);
+	struct ifreq request = {0};
+
+	if (link->ops != &packet_ops)
+		return true;
+	request.ifr_ifindex = packet->ifindex;
+	return ioctl(link->fd, SIOCGIFNAME, &request) || ioctl(link->fd, SIOCGIFFLAGS, &request) ||
+	       request.ifr_flags & IFF_RUNNING;
+}
+
 uint32_t gamma_packet_nic_mtu(const struct gamma_link *link)
 {
 	return link->ops == &packet_ops

@@ -38,6 +38,8 @@ int gamma_packet_adopt_group(const struct gamma_broker_joined *joined, int fd,
 /* If the NIC was removed, and is there again with another index, the link takes that. So it does
  * when it sends. Nothing if it is another kind of link, or from gammad. */
 void gamma_packet_look_for_nic(struct gamma_link *link);
+/* Whether its NIC has a carrier; true if that is not known, as of another kind of link. */
+bool gamma_packet_has_carrier(const struct gamma_link *link);
 /* The MTU that its NIC has now, bytes; 0: the NIC is gone, or it is another kind of link. */
 uint32_t gamma_packet_nic_mtu(const struct gamma_link *link);
 

@@ -291,9 +291,10 @@ struct gamma_rail_entry {
 
 /* All NICs of an endpoint, the one of its address first. */
 struct gamma_rails_list {
-	uint8_t count;   /* 1 to GAMMA_RAILS_MAX; entries behind are 0 */
-	uint8_t udp;     /* bits: by place, those over UDP beside raw ones; mac: a pseudo address */
-	uint8_t zero[2]; /* */
+	uint8_t count; /* 1 to GAMMA_RAILS_MAX; entries behind are 0 */
+	uint8_t udp;   /* bits: by place, those over UDP beside raw ones; mac: a pseudo address */
+	uint8_t down;  /* bits: by place, those that have no carrier now */
+	uint8_t zero;  /* */
 	struct gamma_rail_entry rails[4];
 } __attribute__((packed));
 

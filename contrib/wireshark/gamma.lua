@@ -179,7 +179,7 @@ local HOST_LEN = 108
 local ACTIVE_PORT = { port = 0, head_len = 2, arg = 4 }
 
 -- Offsets in the list of an endpoint's rails.
-local RAILS = { count = 0, udp = 1, zero = 2, rails = 4 }
+local RAILS = { count = 0, udp = 1, down = 2, zero = 3, rails = 4 }
 local RAILS_MAX = 4
 local RAIL_LEN = 8
 
@@ -299,6 +299,7 @@ local function declare_rest()
 	declare("via_mac", ProtoField.ether, "gamma.via.mac", "Host to ask")
 	declare("rail_count", ProtoField.uint8, "gamma.rails.count", "Rails")
 	declare("rail_udp", ProtoField.uint8, "gamma.rails.udp", "Those over UDP", base.HEX)
+	declare("rail_down", ProtoField.uint8, "gamma.rails.down", "Those without carrier", base.HEX)
 	declare("rail_mac", ProtoField.ether, "gamma.rails.mac", "MAC of a rail")
 	declare("rail_mtu", ProtoField.uint16, "gamma.rails.mtu", "MTU of a rail")
 end
@@ -1184,6 +1185,7 @@ local function show_rails(tvb, at, captured, tree)
 	local count = tvb(at + RAILS.count, 1):uint()
 	tree:add(fields.rail_count, tvb(at + RAILS.count, 1))
 	tree:add(fields.rail_udp, tvb(at + RAILS.udp, 1))
+	tree:add(fields.rail_down, tvb(at + RAILS.down, 1))
 	for rail = 0, math.min(count, RAILS_MAX) - 1 do
 		local from = at + RAILS.rails + rail * RAIL_LEN
 		if from + RAIL_LEN > at + captured then

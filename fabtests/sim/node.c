@@ -372,6 +372,15 @@ static void begin_unasked(struct node *node, uint8_t mac[GAMMA_MAC_LEN])
 	local->use_udp = gamma_links_use_udp;
 }
 
+/* The engine does not know that of a link over UDP. */
+static bool has_carrier(struct gamma_local *local, uint8_t rail)
+{
+	const struct node *node = gamma_container_of(local, struct node, ep.local);
+
+	return gamma_local_rail_is_udp(local, rail) ||
+	       node->nics[rail].down_until <= node->sim->now;
+}
+
 /* As the engine does for an endpoint with several NICs. */
 static void begin_rails(struct node *node, const uint8_t *first)
 {
@@ -387,6 +396,7 @@ static void begin_rails(struct node *node, const uint8_t *first)
 	}
 	if (gamma_aliases_init(&node->ep))
 		abort();
+	node->ep.local.has_carrier = has_carrier;
 	gamma_links_add(&node->ep, &node->nics[0].link, mac, false);
 	for (unsigned r = 1; r < config->nics[node->index]; r++) {
 		bool udp = config->udp[node->index] >> r & 1;

@@ -20,7 +20,7 @@ static void send_long(unsigned count)
 	}
 }
 
-static void forge_list(uint8_t op, struct gamma_rails_list list, bool crc)
+static inline void forge_list(uint8_t op, struct gamma_rails_list list, bool crc)
 {
 	struct gamma_fields fields = net_fields(net, 0, 1, GAMMA_KIND_PROBE, op);
 
@@ -30,5 +30,29 @@ static void forge_list(uint8_t op, struct gamma_rails_list list, bool crc)
 	net_forge(net, 0, 1, &fields, &list);
 	net_run(net, MS);
 }
+
+static inline struct net *two_nics(uint64_t second_latency, uint32_t mtu, uint32_t second_mtu)
+{
+	struct net_options options = net_defaults();
+
+	options.nics = 2;
+	options.mtu = mtu;
+	options.second_mtu = second_mtu;
+	options.second_latency = second_latency;
+	net_free(net);
+	net = net_new(2, &options);
+	return net;
+}
+
+static inline int setup_two(void **state)
+{
+	setup(state);
+	two_nics(20 * US, 1500, 1500);
+	net_exchange(net);
+	net_run(net, 50 * MS);
+	return 0;
+}
+
+#define RAILS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_two, teardown)
 
 #endif /* GAMMA_TEST_RAILS_FIXTURE_H */

@@ -8,30 +8,7 @@
 #include "engine/dispatch.h"
 #include "flow/rails_choice.h"
 #include "flow/rails_list.h"
-
-static struct net *two_nics(uint64_t second_latency, uint32_t mtu, uint32_t second_mtu)
-{
-	struct net_options options = net_defaults();
-
-	options.nics = 2;
-	options.mtu = mtu;
-	options.second_mtu = second_mtu;
-	options.second_latency = second_latency;
-	net_free(net);
-	net = net_new(2, &options);
-	return net;
-}
-
-static int setup_two(void **state)
-{
-	setup(state);
-	two_nics(20 * US, 1500, 1500);
-	net_exchange(net);
-	net_run(net, 50 * MS);
-	return 0;
-}
-
-#define RAILS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_two, teardown)
+#include "flow/rails_nics.h"
 
 /* ---- validation ---- */
 
@@ -376,7 +353,7 @@ static void doubt__at_once_when_the_nic_is_down(void **state)
 	send_long(2);
 	net_run(net, 500 * US);
 	net->nodes[0].broken[1] = true;
-	gamma_rails_down(&net->nodes[0].ep.local, 1, net->now);
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 1, net->now);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
 	assert_int_equal(rail(0, 1)->in_flight, 0);
 	net_finish(net, SEC);
@@ -385,8 +362,8 @@ static void doubt__at_once_when_the_nic_is_down(void **state)
 static void doubt__never_of_the_last_rail(void **state)
 {
 	(void) state;
-	gamma_rails_down(&net->nodes[0].ep.local, 1, net->now);
-	gamma_rails_down(&net->nodes[0].ep.local, 0, net->now);
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 1, net->now);
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 0, net->now);
 	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_USABLE);
 	assert_int_equal(net_flow(net, 0, 1)->rail, 0);
 }
@@ -446,7 +423,7 @@ static void doubt__looked_at_again_soon_after_its_link_was_full(void **state)
 
 	(void) state;
 	net->nodes[0].broken[1] = true;
-	gamma_rails_down(&endpoint->local, 1, net->now);
+	gamma_rails_nics_down(&endpoint->local, 1, net->now);
 	net_run(net, 4 * SEC);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_DOUBTED);
 	endpoint->rails[1].until = net->now + 10 * SEC;
@@ -486,9 +463,9 @@ static void mtu__of_the_own_second_nic_is_lowered(void **state)
 	two_nics(20 * US, 1500, 9000);
 	net_exchange(net);
 	net_run(net, 50 * MS);
-	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 2000, net->now);
+	gamma_rails_nics_set_mtu(&net->nodes[0].ep.local, 1, 2000, net->now);
 	assert_int_equal(rail(0, 1)->mtu, 2000);
-	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
+	gamma_rails_nics_set_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
 	assert_int_equal(net->nodes[0].ep.local.own_rails[1].doubted, 0);
 	send_long(1);
@@ -508,7 +485,7 @@ static void mtu__late_answer_does_not_undo_that_it_is_lowered(void **state)
 		net_run(net, 10 * US);
 	assert_int_equal(rail(0, 1)->probe_size, 9000);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_UNPROVEN);
-	gamma_rails_set_own_mtu(local, 1, 2000, net->now);
+	gamma_rails_nics_set_mtu(local, 1, 2000, net->now);
 	net_run(net, 50 * MS);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_USABLE);
 	assert_int_equal(rail(0, 1)->mtu, 2000);
@@ -521,7 +498,7 @@ static void mtu__late_answer_of_a_rail_that_is_none_any_more(void **state)
 	gamma_rails_want_probe(net_flow(net, 0, 1), 1);
 	net_run(net, 5 * US);
 	assert_true(rail(0, 1)->probing);
-	gamma_rails_set_own_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
+	gamma_rails_nics_set_mtu(&net->nodes[0].ep.local, 1, 500, net->now);
 	net_run(net, 50 * MS);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
 }
@@ -532,13 +509,13 @@ static void mtu__of_the_own_second_nic_is_raised_again(void **state)
 	struct gamma_local *local = &net->nodes[0].ep.local;
 
 	(void) state;
-	gamma_rails_set_own_mtu(local, 1, 500, net->now);
+	gamma_rails_nics_set_mtu(local, 1, 500, net->now);
 	net->nodes[0].broken[1] = true;
 	send_long(2);
 	net_finish(net, SEC);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
 	net->nodes[0].broken[1] = false;
-	gamma_rails_restore_own_mtu(local, 1, 1500, net->now);
+	gamma_rails_nics_restore_mtu(local, 1, 1500, net->now);
 	net_run(net, 5 * SEC);
 	for (unsigned from = 0; from < 2; from++) {
 		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);
@@ -554,14 +531,14 @@ static void mtu__raised_is_advertised_to_a_peer_that_did_not_know_the_nic(void *
 	(void) state;
 	two_nics(20 * US, 1500, 9000);
 	local = &net->nodes[0].ep.local;
-	gamma_rails_set_own_mtu(local, 1, 500, net->now);
+	gamma_rails_nics_set_mtu(local, 1, 500, net->now);
 	net_exchange(net);
 	net_run(net, 50 * MS);
 	assert_int_equal(net_flow(net, 1, 0)->rails->count, 1);
 	assert_int_equal(rail(0, 1)->state, GAMMA_RAIL_NONE);
 	assert_int_equal(rail(1, 1)->state, GAMMA_RAIL_NONE);
 	assert_int_equal(net_stats(net, 1)->malformed, 0);
-	gamma_rails_restore_own_mtu(local, 1, 9000, net->now);
+	gamma_rails_nics_restore_mtu(local, 1, 9000, net->now);
 	net_run(net, 50 * MS);
 	for (unsigned from = 0; from < 2; from++) {
 		assert_int_equal(rail(from, 1)->state, GAMMA_RAIL_USABLE);

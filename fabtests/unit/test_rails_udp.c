@@ -8,6 +8,7 @@
 
 #include "engine/dispatch.h"
 #include "flow/rails_choice.h"
+#include "flow/rails_nics.h"
 
 enum { UDP_MTU = 1472 };
 
@@ -470,7 +471,7 @@ static void udp__jumbo_frames_that_the_nic_refuses_become_small(void **state)
 	assert_int_equal(rail(0, 1)->mtu, 8972);
 	net->nodes[0].takes = GAMMA_SAFE_MTU;
 	raw = net->nodes[0].left[0];
-	gamma_rails_down(&net->nodes[0].ep.local, 0, net->now);
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 0, net->now);
 	send_long(8);
 	net_finish(net, SEC);
 	assert_int_equal(rail(0, 0)->state, GAMMA_RAIL_USABLE);
