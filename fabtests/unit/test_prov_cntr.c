@@ -124,6 +124,7 @@ static void wait__an_error_ends_it_for_all(void **state)
 		i = (size_t) inside->waiter.sleepers;
 		gamma_domain_unlock(inside->domain);
 	} while (i < gamma_array_size(threads));
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	fi_cntr_adderr(cntr, 1);
 	assert_int_equal(fi_cntr_readerr(cntr), 1);
 	for (i = 0; i < gamma_array_size(threads); i++) {

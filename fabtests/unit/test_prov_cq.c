@@ -465,6 +465,7 @@ static void sread__signal_sends_all_sleepers_home(void **state)
 	int i;
 
 	start(sleepers, 3, cq);
+	assert_int_equal(fi_close(&cq->fid), -FI_EBUSY);
 	assert_int_equal(fi_cq_signal(cq), 0);
 	for (i = 0; i < 3; i++) {
 		pthread_join(sleepers[i].thread, NULL);

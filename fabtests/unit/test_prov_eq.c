@@ -198,10 +198,14 @@ static void descriptor__follows_the_queue(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+/* Its reader sleeps, so it cannot be closed. */
 static void *put_later(void *arg)
 {
+	struct fid_eq *eq = arg;
+
 	usleep(20000);
-	put(arg, 5);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+	put(eq, 5);
 	return NULL;
 }
 
@@ -225,6 +229,28 @@ static void sread__event_or_timeout(void **state)
 		pthread_join(thread, NULL);
 		assert_int_equal(fi_close(&eq->fid), 0);
 	}
+}
+
+static void *close_wait_set(void *arg)
+{
+	usleep(20000);
+	return (void *) (intptr_t) fi_close(arg);
+}
+
+static void wait_set__not_closed_while_a_thread_waits(void **state)
+{
+	struct fake *fake = *state;
+	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fid_wait *wait;
+	pthread_t thread;
+	void *closed;
+
+	assert_int_equal(fi_wait_open(fake->fabric, &attr, &wait), 0);
+	assert_int_equal(pthread_create(&thread, NULL, close_wait_set, &wait->fid), 0);
+	assert_int_equal(fi_wait(wait, 300), -FI_ETIMEDOUT);
+	pthread_join(thread, &closed);
+	assert_int_equal((intptr_t) closed, -FI_EBUSY);
+	assert_int_equal(fi_close(&wait->fid), 0);
 }
 
 static void wait_set__sees_events(void **state)
@@ -263,6 +289,7 @@ int main(void)
 		TEST(write__only_if_opened_for_it),
 		TEST(descriptor__follows_the_queue),
 		TEST(sread__event_or_timeout),
+		TEST(wait_set__not_closed_while_a_thread_waits),
 		TEST(wait_set__sees_events),
 	};
 

@@ -128,6 +128,7 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 		return -FI_ENOSYS; /* fi_wait is what sleeps */
 	gamma_sleep_spin_init(&spin, timeout);
 	gamma_domain_lock(cntr->domain);
+	cntr->waiter.blocked++;
 	/* An unreported error ends the wait even if it is older, since the failed operation never
 	 * arrives. A new error ends every thread's wait. */
 	known = cntr->known_errors;
@@ -137,6 +138,7 @@ static int cntr_wait(struct fid_cntr *cntr_fid, uint64_t threshold, int timeout)
 		waited = gamma_sleep_spin_wait(&spin, &cntr->waiter, may_sleep);
 		gamma_active_port_progress(cntr->domain);
 	}
+	cntr->waiter.blocked--;
 	gamma_domain_unlock(cntr->domain);
 	return ret == -FI_EAGAIN ? -FI_ETIMEDOUT : ret;
 }

@@ -246,7 +246,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 		return -FI_ENOSYS;
 	gamma_sleep_spin_init(&spin, timeout);
 	gamma_domain_lock(cq->domain);
-	cq->blocked++;
+	cq->waiter.blocked++;
 	since = cq->interrupts;
 	do {
 		ret = take_entries_or_progress(cq, buf, count, source, true);
@@ -255,7 +255,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count, fi_a
 	/* An entry that arrived just before the deadline is returned. */
 	if (ret == -FI_EAGAIN)
 		ret = take_entries_or_progress(cq, buf, count, source, false);
-	cq->blocked--;
+	cq->waiter.blocked--;
 	gamma_domain_unlock(cq->domain);
 	return ret;
 }
@@ -273,7 +273,7 @@ static int cq_signal(struct fid_cq *cq_fid)
 	if (cq->waiter.wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	gamma_domain_lock(cq->domain);
-	if (cq->blocked)
+	if (cq->waiter.blocked)
 		cq->interrupts++;
 	else
 		cq->interrupt = true;

@@ -33,8 +33,7 @@ struct gamma_cq {
 	struct gamma_cq_error *last_error; /* owns the err_data that the user may still read */
 	struct gamma_cq_error *reserve;    /* reports that memory ran out; NULL: in use */
 	struct gamma_waiter waiter;
-	int blocked;         /* threads in sread */
-	bool interrupt;      /* fi_cq_signal was called while none was */
+	bool interrupt;      /* fi_cq_signal was called while no thread was blocked */
 	uint32_t interrupts; /* fi_cq_signal was called while some were: all return */
 	int refs;            /* endpoints bound, poll sets; atomic */
 };

@@ -22,6 +22,7 @@ struct gamma_eq {
 	enum fi_wait_obj wait_obj;
 	struct gamma_waitset *wait_set; /* or NULL */
 	int event_fd; /* readable while the queue holds something, -1 without a wait object */
+	int blocked;  /* threads in sread */
 	struct gamma_list events;
 	struct gamma_list errors;
 	struct gamma_eq_error *last_error; /* owns the err_data that the user may still read */

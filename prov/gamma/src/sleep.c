@@ -57,14 +57,18 @@ void gamma_sleep_close(struct gamma_waiter *waiter)
 
 int gamma_sleep_end(struct gamma_waiter *waiter, int *refs, struct fid *fid)
 {
+	bool busy;
+
 	if (gamma_refs_any(refs))
 		return -FI_EBUSY;
 	if (waiter->wait_set)
 		gamma_waitset_detach(waiter->wait_set, fid);
 	gamma_domain_lock(waiter->domain);
-	gamma_sleep_close(waiter);
+	busy = waiter->blocked;
+	if (!busy)
+		gamma_sleep_close(waiter);
 	gamma_domain_unlock(waiter->domain);
-	return 0;
+	return busy ? -FI_EBUSY : 0;
 }
 
 static int open_event(struct gamma_wakeup_fd *event)

@@ -28,13 +28,15 @@ struct gamma_waiter {
 	int wait_fd;  /* for FI_GETWAIT: epoll of outer and the domain's; -1: none yet */
 	int sleepers; /* threads in gamma_sleep_block */
 	bool armed;   /* fi_trywait has armed wait_fd */
+	int blocked;  /* threads in a call that waits */
 };
 /* Attributes that a CQ or a counter may be opened with. */
 int gamma_sleep_check(enum fi_wait_obj wait_obj, const struct fid_wait *wait_set);
 void gamma_sleep_init(struct gamma_waiter *waiter, struct gamma_domain *domain,
 		      enum fi_wait_obj wait_obj);
 void gamma_sleep_close(struct gamma_waiter *waiter);
-/* The object that owns the waiter closes: -FI_EBUSY while it has references. Takes the lock. */
+/* The object that owns the waiter closes: -FI_EBUSY while it has references, or a thread waits on
+ * it. Takes the lock. */
 int gamma_sleep_end(struct gamma_waiter *waiter, int *refs, struct fid *fid);
 /* FI_GETWAIT and FI_GETWAITOBJ. Takes the domain's lock. */
 int gamma_sleep_control(struct gamma_waiter *waiter, int command, void *arg);
