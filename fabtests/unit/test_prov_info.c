@@ -254,6 +254,7 @@ static void attributes__too_much_is_refused(void **state)
 	REFUSE(ep_attr->auth_key_size, 8);
 	REFUSE(domain_attr->threading, 77);
 	REFUSE(domain_attr->data_progress, 4);
+	REFUSE(domain_attr->resource_mgmt, FI_RM_ENABLED + 1);
 	REFUSE(domain_attr->mr_key_size, 9);
 	REFUSE(domain_attr->cq_data_size, 9);
 	REFUSE(domain_attr->max_ep_tx_ctx, GAMMA_CONTEXT_MAX + 1);
@@ -342,6 +343,15 @@ static void selection__inventories_are_answered(void **state)
 	gamma_settings.automatic = false;
 	hints->addr_format = GAMMA_ADDR_FORMAT;
 	assert_true(gamma_select_answers(NULL, NULL, hints));
+}
+
+static void selection__a_source_needs_a_name(void **state)
+{
+	struct fi_info *info;
+
+	(void) state;
+	assert_int_equal(gamma_info_get(V117, NULL, NULL, FI_SOURCE, hints, &info), -FI_EINVAL);
+	assert_null(info);
 }
 
 static void selection__names(void **state)
@@ -539,6 +549,7 @@ int main(void)
 		TEST(old_application__new_fields_are_not_looked_at),
 		TEST(tag_format__numbers_since_2),
 		TEST(selection__inventories_are_answered),
+		TEST(selection__a_source_needs_a_name),
 		TEST(selection__names),
 		TEST(settings__good_and_bad),
 		TEST(settings__long_and_unprintable_values),

@@ -143,6 +143,8 @@ static const char *check_domain(uint32_t api_version, const struct fi_domain_att
 		return "domain_attr->control_progress";
 	if ((int) attr->data_progress > PROGRESS_UNIFIED)
 		return "domain_attr->data_progress";
+	if (attr->resource_mgmt > FI_RM_ENABLED)
+		return "domain_attr->resource_mgmt";
 	if (attr->av_type > FI_AV_TABLE)
 		return "domain_attr->av_type";
 	if (!mr_mode_fits(api_version, attr->mr_mode))
