@@ -333,13 +333,15 @@ void gamma_credit_arrived_run(struct gamma_flow *flow, uint32_t count, uint32_t 
 }
 
 /* The peer has none left of limit - returned = seq frames: its own numbers are the ones to go on
- * from. Only those that are under way are outstanding. */
+ * from. Only those that are under way are outstanding. A smaller number than this side's may be in
+ * a frame that is late: it counts if the peer has said it twice in a row. */
 static void adopt_account(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_credit *credit = &flow->credit;
 
 	if (!credit->disputed || gamma_seq_before(seq, flow->rx.highest) ||
-	    seq - flow->rx.next > GAMMA_WINDOW_MAX)
+	    seq - flow->rx.next > GAMMA_WINDOW_MAX ||
+	    (gamma_seq_before(credit->claimed, credit->returned) && !credit->repeated))
 		return;
 	book_used(flow, gamma_credit_window(flow));
 	credit->disputed = false;
@@ -427,6 +429,7 @@ void gamma_credit_receive_reclaimed(struct gamma_flow *flow, uint32_t returned)
 	credit->disputed = more > gamma_credit_window(flow); /* not what was granted */
 	credit->claimed = returned;
 	if (gamma_unlikely(credit->disputed)) {
+		credit->repeated = again;
 		take_disputed(flow, asked, again);
 		return;
 	}

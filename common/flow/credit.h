@@ -16,6 +16,7 @@ struct gamma_credit {
 	bool bulk;         /* receiver's: the peer has more to send than fits its credit */
 	bool reclaiming;   /* receiver's: RECLAIM asked, answer outstanding */
 	bool disputed;     /* receiver's: the peer says that it has given back another number */
+	bool repeated;     /* receiver's: it has said that twice in a row */
 	uint32_t claimed;  /* receiver's: which, if so */
 	uint8_t disputes;  /* receiver's: questions that it has answered so, in a row */
 	struct gamma_list wait_entry;  /* in pool.waiting */

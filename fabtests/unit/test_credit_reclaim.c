@@ -68,6 +68,25 @@ static void reclaim__repeated_and_stale_answers(void **state)
 	exchange(0, 1, 20);
 }
 
+/* A late answer with an old total, just before the peer asks for credit. What the peer says again
+ * and again is believed: this side's total may be the wrong one. */
+static void reclaim__stale_answer_before_a_request(void **state)
+{
+	struct gamma_flow *flow = given_back();
+	uint32_t returned = flow->credit.returned, seq = flow->rx.next;
+
+	(void) state;
+	gamma_credit_receive_reclaimed(flow, returned - 1);
+	gamma_credit_receive_request(flow, seq, net->now);
+	assert_int_equal(flow->credit.returned, returned);
+	gamma_credit_receive_reclaimed(flow, returned - 2);
+	gamma_credit_receive_request(flow, seq, net->now);
+	assert_int_equal(flow->credit.returned, returned);
+	gamma_credit_receive_reclaimed(flow, returned - 2);
+	gamma_credit_receive_request(flow, seq, net->now);
+	assert_int_equal(flow->credit.returned, returned - 2);
+}
+
 /* Without credit the flow has no frames under way, so a larger total is accepted. */
 static void reclaim__believed_of_a_flow_without_credit(void **state)
 {
@@ -312,6 +331,7 @@ int main(void)
 		NET_TEST(reclaim__then_asks_for_more_and_goes_on),
 		NET_TEST(reclaim__busy_sender_keeps_its_credit),
 		NET_TEST(reclaim__repeated_and_stale_answers),
+		NET_TEST(reclaim__stale_answer_before_a_request),
 		NET_TEST(reclaim__believed_of_a_flow_without_credit),
 		NET_TEST(reclaim__not_from_a_sender_with_a_backlog),
 		NET_TEST(reclaim__from_the_idle_for_a_stream_with_little),
