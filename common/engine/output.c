@@ -155,17 +155,25 @@ static void give_up_rail(struct gamma_endpoint *endpoint, uint8_t rail)
 	}
 }
 
-/* A NIC takes nothing. If it is down, was removed, or has taken nothing for long, what can leaves
- * by others. */
-static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t rail, int error,
-				      uint64_t now)
+/* A virtual NIC may refuse it for its size alone. */
+static bool is_jumbo(const struct gamma_frame *frame)
+{
+	return frame->head_len + gamma_iov_len(frame->iov, frame->iov_count) >
+	       GAMMA_SAFE_MTU + GAMMA_ETH_LEN;
+}
+
+/* A NIC does not take this frame. If it is down, was removed, or has taken nothing for long, what
+ * can leaves by others. */
+static GAMMA_NOINLINE void leave_rail(struct gamma_endpoint *endpoint, uint8_t rail,
+				      const struct gamma_frame *frame, int error, uint64_t now)
 {
 	if (error != -ENODEV)
 		endpoint->rails_removed &= (uint8_t) ~(1u << rail);
 	/* Without carrier nothing fails but the sending, as with a full queue. */
 	if (error != -ENODEV && !gamma_rails_nics_look(&endpoint->local, rail, now))
 		return;
-	if (error != -ENODEV && error != -ENETDOWN && stalls_of(endpoint, rail) < GAMMA_STALLS_MAX)
+	if (error != -ENODEV && error != -ENETDOWN &&
+	    (stalls_of(endpoint, rail) < GAMMA_STALLS_MAX || is_jumbo(frame)))
 		return;
 	gamma_rails_nics_down(&endpoint->local, rail, now);
 	if (error == -ENODEV)
@@ -217,7 +225,7 @@ static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *l
 		return true;
 	stall_link(endpoint, same_host, rail, now);
 	if (gamma_unlikely(endpoint->local.rail_count > 1) && !same_host)
-		leave_rail(endpoint, rail, error, now);
+		leave_rail(endpoint, rail, &burst[sent], error, now);
 	else if (gamma_unlikely(error == -ENODEV))
 		gamma_peers_fail_all(endpoint, error, GAMMA_NIC_REMOVED);
 	return false;

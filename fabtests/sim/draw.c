@@ -382,6 +382,16 @@ static void plan_nics(struct plan *plan, struct sim *sim)
 			      (struct incident){sim, SHRINK, 0, GAMMA_SAFE_MTU, 0});
 }
 
+/* In some runs the link itself refuses what the switch does not pass. With random numbers of its
+ * own, too. */
+static void plan_virtual_nics(struct plan *plan, struct sim *sim)
+{
+	struct plan own = {.random = plan->config.seed ^ 0x3c6ef372};
+
+	if (!plan->lossless && percent(&own, 25))
+		sim_virtual_nics(sim);
+}
+
 /* In some runs the switch passes less than every Ethernet does, from the beginning or later. With
  * random numbers of its own, too. */
 static void plan_tunnel(struct plan *plan, struct sim *sim)
@@ -680,6 +690,7 @@ static void run(struct plan *plan, struct sim *sim)
 	plan_remotes(plan, sim);
 	plan_nics(plan, sim);
 	plan_tunnel(plan, sim);
+	plan_virtual_nics(plan, sim);
 	if (!plan->lossless && percent(plan, 8))
 		plan_leaving(plan, sim);
 	if (!plan->lossless && plan->config.mtu > GAMMA_SAFE_MTU && percent(plan, 20))

@@ -167,6 +167,7 @@ struct sim {
 	struct totals totals;
 	bool quiet;    /* nothing has been lost, duplicated or reordered so far */
 	bool shrunk;   /* the switch's MTU has been lowered */
+	bool virtual;  /* NICs are virtual: they refuse what the switch would drop as too large */
 	bool attacked; /* frames were forged */
 	bool lossless; /* no fault was drawn but an attack */
 	struct attacker attacker;

@@ -115,6 +115,11 @@ void sim_switch_mtu(struct sim *sim, uint32_t mtu)
 	sim->shrunk = true;
 }
 
+void sim_virtual_nics(struct sim *sim)
+{
+	sim->virtual = true;
+}
+
 void sim_nic_mtu(struct sim *sim, unsigned node, unsigned nic, uint32_t mtu)
 {
 	struct gamma_link *link = &node_of(sim, node)->nics[nic].link;

@@ -230,6 +230,9 @@ void sim_rail_cut(struct sim *sim, unsigned node, unsigned nic, uint64_t until);
 void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until);
 /* The switch passes frames up to that many bytes from now on; 0: of any size. */
 void sim_switch_mtu(struct sim *sim, uint32_t mtu);
+/* From now on the NICs are virtual, with their other ends in the switch: a link refuses frames that
+ * the switch does not pass, and does not say why. */
+void sim_virtual_nics(struct sim *sim);
 /* A host's NIC is set to a smaller MTU, which its endpoint finds out when a frame is too long. */
 void sim_nic_mtu(struct sim *sim, unsigned node, unsigned nic, uint32_t mtu);
 /* Frame numbers from a to b begin with seq instead of 0; before they have talked. */

@@ -352,6 +352,12 @@ static uint32_t own_mtu(const struct nic *nic)
 	return nic->rail ? local->own_rails[nic->rail].mtu : local->limits.mtu;
 }
 
+static bool other_end_drops(const struct sim *sim, size_t len)
+{
+	return sim->virtual && sim->config.switch_mtu &&
+	       len > sim->config.switch_mtu + GAMMA_ETH_LEN;
+}
+
 static unsigned link_send(struct gamma_link *link, const struct gamma_frame *frames, unsigned count,
 			  int *error)
 {
@@ -386,6 +392,10 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			if (!nic->rail)
 				node->known_mtu = link->mtu;
 			*error = -EMSGSIZE;
+			break;
+		}
+		if (other_end_drops(sim, len)) {
+			*error = -ENOBUFS;
 			break;
 		}
 		n = node->train ? gamma_train_count(&frames[sent], most - sent) : 1;
