@@ -275,6 +275,17 @@ void gamma_links_look_at_carriers(struct gamma_endpoint *endpoint, uint64_t now)
 	endpoint->rails_came = 0;
 }
 
+void gamma_links_cross(struct gamma_endpoint *endpoint)
+{
+	endpoint->local.ecn = &endpoint->packet->ecn;
+	for (uint8_t r = 0; !r || r < endpoint->local.rail_count; r++) {
+		struct gamma_link *link = gamma_links_of_rail(endpoint, r);
+
+		if (link->cross)
+			link->cross(link);
+	}
+}
+
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail)
 {
 	uint64_t shortest = GAMMA_NEVER;

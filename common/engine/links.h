@@ -68,6 +68,8 @@ unsigned gamma_links_train(const struct gamma_endpoint *endpoint);
 bool gamma_links_brings_trains(const struct gamma_endpoint *endpoint);
 /* Before sleeping: true if another one has a frame already. */
 bool gamma_links_arm(struct gamma_endpoint *endpoint);
+/* Some peers are on other subnets: routers may mark frames. */
+void gamma_links_cross(struct gamma_endpoint *endpoint);
 /* The shortest round trip to a peer by that rail, ns; 0: none was measured. */
 uint64_t gamma_links_round_trip(const struct gamma_endpoint *endpoint, uint8_t rail);
 /* Uses NICs again that were removed and are back with another index, or whose MTU had become too

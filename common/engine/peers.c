@@ -145,9 +145,7 @@ static bool is_routed(const struct gamma_endpoint *endpoint, const struct gamma_
 /* The path is shared with others from now on. */
 static void begin_crossing(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 {
-	endpoint->local.ecn = &endpoint->packet->ecn;
-	if (endpoint->packet->cross)
-		endpoint->packet->cross(endpoint->packet);
+	gamma_links_cross(endpoint);
 	gamma_congestion_start(flow);
 }
 

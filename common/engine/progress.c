@@ -145,6 +145,8 @@ static unsigned receive_rail(struct gamma_endpoint *endpoint, uint8_t rail, uint
 	unsigned taken;
 
 	endpoint->local.rail = rail;
+	if (endpoint->local.ecn)
+		endpoint->local.ecn = &link->ecn;
 	if (gamma_local_rail_is_udp(&endpoint->local, rail))
 		return receive_named(endpoint, link, now);
 	taken = receive_link(endpoint, link, now);

@@ -190,9 +190,19 @@ void gamma_congestion_lost(struct gamma_flow *flow, const struct gamma_sent *sen
 	reduce(flow, sent->serial);
 }
 
+/* By which of several NICs the marked frame came is not known. */
+static uint64_t latest_arrived(struct gamma_flow *flow)
+{
+	uint64_t serial = flow->loss.first.rack_serial;
+
+	for (uint8_t r = 1; flow->rails && r < GAMMA_RAILS_MAX; r++)
+		serial = gamma_max(serial, gamma_rails_loss(flow, r)->rack_serial);
+	return serial;
+}
+
 void gamma_congestion_marked(struct gamma_flow *flow)
 {
-	reduce(flow, flow->loss.first.rack_serial);
+	reduce(flow, latest_arrived(flow));
 }
 
 void gamma_congestion_silent(struct gamma_flow *flow)

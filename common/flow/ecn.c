@@ -12,10 +12,10 @@
 /* Frames that arrive without a count: then the peer reads no marks, or a router clears the bits. */
 enum { SILENT_MAX = 64 };
 
-/* With several NICs, whose frame it was that came marked is not known later. */
+/* With several NICs as well: the window is that of all paths, and a mark on any reduces it. */
 void gamma_ecn_start(struct gamma_flow *flow)
 {
-	flow->ecn = (struct gamma_ecn){.capable = !flow->rails};
+	flow->ecn = (struct gamma_ecn){.capable = true};
 }
 
 /* ---- the sender ---- */
@@ -38,7 +38,7 @@ void gamma_ecn_heard(struct gamma_flow *flow, const struct gamma_fields *fields)
 	if (!fields->seq || !(fields->extensions & GAMMA_EXT_ACK) || fields->ack != flow->tx.una)
 		return;
 	ecn->heard = fields->seq;
-	ecn->capable = !flow->rails; /* it counts after all */
+	ecn->capable = true; /* it counts after all */
 	if (marked)
 		gamma_congestion_marked(flow);
 }
@@ -55,7 +55,7 @@ void gamma_ecn_arrived(struct gamma_flow *flow)
 	struct gamma_ecn *ecn = &flow->ecn;
 	uint8_t mark = flow->local->ecn ? *flow->local->ecn : GAMMA_ECN_NONE;
 
-	if (mark < GAMMA_ECN_CAPABLE || flow->rails)
+	if (mark < GAMMA_ECN_CAPABLE)
 		return;
 	ecn->count = (uint32_t) gamma_max(ecn->count, 1) + (mark == GAMMA_ECN_MARKED);
 	if (!ecn->count)

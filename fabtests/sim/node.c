@@ -203,6 +203,8 @@ static unsigned take_in(struct nic *nic)
 	if (local->deferred.flow)
 		gamma_flow_process_deferred(local, nic->node->sim->now);
 	local->rail = (uint8_t) nic->rail;
+	if (local->ecn)
+		local->ecn = &nic->link.ecn;
 	arrival.behind = false;
 	while (taken < GAMMA_POLL_BUDGET && !nic->node->ep.lending.lent &&
 	       nic->link.ops->next(&nic->link, &arrival)) {
@@ -401,7 +403,7 @@ static void begin_rails(struct node *node, const uint8_t *first)
 	for (unsigned r = 1; r < config->nics[node->index]; r++) {
 		bool udp = config->udp[node->index] >> r & 1;
 
-		mac[1] = udp ? GAMMA_PSEUDO_MAC_1 : 0;
+		mac[1] = udp || config->routed ? GAMMA_PSEUDO_MAC_1 : 0;
 		mac[2] = (uint8_t) r;
 		gamma_links_add(&node->ep, &node->nics[r].link, mac, udp);
 	}

@@ -276,3 +276,52 @@ const struct sim_scenario scenario_bottleneck_marked = {
 	.configure = far_away_marked,
 	.run = beside_tcp_marked,
 };
+
+/* ---- two NICs over UDP ---- */
+
+static void two_marked(struct sim_config *config)
+{
+	far_away_marked(config);
+	config->trains = false;
+	config->nics[0] = config->nics[1] = 2;
+}
+
+/* Each NIC is at a path of its own, and the sender slows down for either. */
+static void both_marked(struct sim *sim)
+{
+	const double possible = 2 * 12500000.0 * MEASURE_MS / 1000;
+	struct scenario_stream stream = {.from = 1,
+					 .length = MESSAGE,
+					 .level = GAMMA_WHEN_ARRIVED,
+					 .count = UINT32_MAX,
+					 .window = 8};
+	struct gamma_stats stats;
+	uint64_t before;
+	double busy;
+
+	sim_exchange(sim, 0, 1, 64, GAMMA_WHEN_ARRIVED);
+	sim_run(sim, SIM_SEC);
+	scenario_stream(sim, &stream);
+	sim_run(sim, SETTLE_MS * SIM_MS);
+	before = taken(sim);
+	sim_run(sim, MEASURE_MS * SIM_MS);
+	busy = (double) (taken(sim) - before) / possible;
+	stats = scenario_stats(sim);
+	stream.count = stream.begun;
+	sim_finish(sim, 10 * SIM_SEC);
+	SIM_CHECK(sim, stats.rails_proven == 2, "the second NIC is not used");
+	SIM_CHECK(sim, stats.ecn_marked && stats.window_reductions, "no window shrank");
+	SIM_CHECK(sim, !stats.retransmissions, "%llu frames were sent again",
+		  (unsigned long long) stats.retransmissions);
+	SIM_CHECK(sim, busy >= 0.8, "the ports are busy for %.2f of the time", busy);
+	scenario_report("%.2f of both ports; %llu frames were marked; the window shrank %llu times",
+			busy, (unsigned long long) stats.ecn_marked,
+			(unsigned long long) stats.window_reductions);
+}
+
+const struct sim_scenario scenario_two_nics_marked = {
+	.name = "two-nics-marked",
+	.summary = "two NICs over UDP, each before a port of 100 Mbit/s that marks frames (ECN)",
+	.configure = two_marked,
+	.run = both_marked,
+};

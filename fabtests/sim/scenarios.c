@@ -15,8 +15,9 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_declared_dead, scenario_closing, scenario_credit, scenario_remote,
 	scenario_remote_loss, scenario_slow_port, scenario_slow_port_trains,
 	scenario_slow_port_away, scenario_routed_fair, scenario_bottleneck_fair,
-	scenario_bottleneck_marked, scenario_train_loss, scenario_train_loss_cost,
-	scenario_train_mtu, scenario_foreign_source, scenario_rails, scenario_rail_fails;
+	scenario_bottleneck_marked, scenario_two_nics_marked, scenario_train_loss,
+	scenario_train_loss_cost, scenario_train_mtu, scenario_foreign_source, scenario_rails,
+	scenario_rail_fails;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
@@ -50,6 +51,7 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_routed_fair,
 	&scenario_bottleneck_fair,
 	&scenario_bottleneck_marked,
+	&scenario_two_nics_marked,
 	&scenario_train_loss,
 	&scenario_train_loss_cost,
 	&scenario_train_mtu,

@@ -257,15 +257,15 @@ static bool may_leave_over_udp(const struct frame *frame, const struct gamma_fra
 	       frame->fields.flags & GAMMA_FLAG_AGAIN;
 }
 
-/* Raw frames go to raw NICs, and over UDP, beside a raw NIC that takes them, only what may come in
- * any order. */
+/* Unless all are over UDP: raw frames go to raw NICs, and over UDP, beside a raw NIC that takes
+ * them, only what may come in any order. */
 static void check_kind(const struct nic *nic, const struct frame *frame,
 		       const struct gamma_frame *from)
 {
 	const struct node *node = nic->node;
 	bool udp = node->sim->config.udp[node->index] >> nic->rail & 1;
 
-	if ((frame->bytes[1] == GAMMA_PSEUDO_MAC_1) != udp)
+	if ((frame->bytes[1] == GAMMA_PSEUDO_MAC_1) != (udp || node->sim->config.routed))
 		sim_fail(node->sim, "node %u sent a frame by NIC %u to one of the other kind",
 			 node->index, nic->rail);
 	if (udp && frame->fields.kind == GAMMA_KIND_DATA && raw_takes(from->flow, frame) &&

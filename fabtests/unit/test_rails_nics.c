@@ -112,7 +112,7 @@ static void say_down(uint32_t number, uint8_t down)
 	net_run(net, 5 * US);
 }
 
-/* Who does not know the number of the question says nothing. */
+/* A list without the number of the question has no effect. */
 static void carrier__forged__needs_the_number(void **state)
 {
 	uint32_t number = net_flow(net, 0, 1)->rails->ask;
