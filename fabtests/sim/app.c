@@ -505,7 +505,29 @@ static void on_gone(void *context, struct gamma_flow *flow)
 	(void) flow;
 }
 
+/* What waited for the peer's epoch goes to a flow that has been opened with it meanwhile, behind
+ * what was sent there. */
+static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow *other)
+{
+	struct node *node = context;
+	unsigned peer = (unsigned) other->addr.mac[4] << 8 | other->addr.mac[5];
+	uint32_t before = (uint32_t) other->user_tag;
+
+	for (unsigned i = 0; i < node->sim->message_count; i++) {
+		struct sim_message *message = node->sim->messages[i];
+
+		if (!message->sent || message->begun || message->epoch ||
+		    message->from != node->index || message->to != peer ||
+		    message->from_life != node->life)
+			continue;
+		message->number += before;
+		message->epoch = other->epoch;
+	}
+	other->user_tag += (uint32_t) flow->user_tag;
+}
+
 const struct gamma_endpoint_handlers app_handlers = {
+	.merged = on_merged,
 	.messages =
 		{
 			.deliver = on_whole,
