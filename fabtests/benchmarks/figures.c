@@ -36,8 +36,10 @@ struct figures figures_of(const struct figures_point *points, size_t count)
 	const struct figures_point *first = points, *last = &points[count - 1];
 	struct figures f = {.latency = first->delay};
 
-	f.asymptotic = (last->bytes - first->bytes) / (last->delay - first->delay);
-	f.half_power = half_power(points, count, f.asymptotic / 2);
+	if (last->delay > first->delay) {
+		f.asymptotic = (last->bytes - first->bytes) / (last->delay - first->delay);
+		f.half_power = half_power(points, count, f.asymptotic / 2);
+	}
 	for (size_t i = 0; i < count; i++)
 		if (points[i].stream > f.stream) {
 			f.stream = points[i].stream;

@@ -18,7 +18,8 @@ struct figures_point {
 /* bytes/us are MB/s. */
 struct figures {
 	double latency;    /* D of the smallest size, us */
-	double asymptotic; /* B = (S - Smin) / (D(S) - D(Smin)) of the largest size, bytes/us */
+	double asymptotic; /* B = (S - Smin) / (D(S) - D(Smin)) of the largest size, bytes/us; 0: it
+			    * was measured to take no longer than the smallest */
 	double half_power; /* H, the size with H / D(H) = B / 2, bytes; 0: none of those measured */
 	double stream;     /* the best transmission throughput, bytes/us */
 	double stream_bytes; /* the size of its messages */

@@ -71,6 +71,15 @@ static void half_power__not_among_the_sizes(void **state)
 	assert_near(figures_of(two, 2).half_power, 0);
 }
 
+static void asymptotic__of_delays_that_do_not_rise_is_unknown(void **state)
+{
+	struct figures_point two[] = {{0, 10, 0}, {10, 9, 0}};
+
+	(void) state;
+	assert_near(figures_of(two, 2).asymptotic, 0);
+	assert_near(figures_of(two, 2).half_power, 0);
+}
+
 static void stream__is_the_best(void **state)
 {
 	(void) state;
@@ -96,6 +105,7 @@ int main(void)
 		cmocka_unit_test(half_power__at_a_size),
 		cmocka_unit_test(half_power__behind_a_dip),
 		cmocka_unit_test(half_power__not_among_the_sizes),
+		cmocka_unit_test(asymptotic__of_delays_that_do_not_rise_is_unknown),
 		cmocka_unit_test(stream__is_the_best),
 		cmocka_unit_test(throughput__is_size_by_delay),
 	};
