@@ -345,15 +345,6 @@ static void selection__inventories_are_answered(void **state)
 	assert_true(gamma_select_answers(NULL, NULL, hints));
 }
 
-static void selection__a_source_needs_a_name(void **state)
-{
-	struct fi_info *info;
-
-	(void) state;
-	assert_int_equal(gamma_info_get(V117, NULL, NULL, FI_SOURCE, hints, &info), -FI_EINVAL);
-	assert_null(info);
-}
-
 static void selection__names(void **state)
 {
 	static const struct {
@@ -549,7 +540,6 @@ int main(void)
 		TEST(old_application__new_fields_are_not_looked_at),
 		TEST(tag_format__numbers_since_2),
 		TEST(selection__inventories_are_answered),
-		TEST(selection__a_source_needs_a_name),
 		TEST(selection__names),
 		TEST(settings__good_and_bad),
 		TEST(settings__long_and_unprintable_values),

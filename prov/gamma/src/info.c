@@ -741,7 +741,7 @@ static int run_query(struct query *query, const char *node, const char *service,
 	}
 	ret = resolve_names(query, node, service, source);
 	if (!ret)
-		ret = take_hinted_addresses(query, source);
+		ret = take_hinted_addresses(query, source && (node || service));
 	if (ret)
 		return ret;
 	ret = answer(query, info);
@@ -757,10 +757,6 @@ int gamma_info_get(uint32_t version, const char *node, const char *service, uint
 	int ret;
 
 	*info = NULL;
-	if ((flags & FI_SOURCE) && !node && !service) {
-		GAMMA_INFO(CORE, "FI_SOURCE needs a node or a service\n");
-		return -FI_EINVAL;
-	}
 	if ((flags & LAYERING_FLAGS) || !gamma_select_answers(node, service, hints) ||
 	    !attributes_fit(version, hints) || !take_opened(&query))
 		return -FI_ENODATA;
