@@ -375,7 +375,8 @@ reported_as_failed() {
 	[ "$(grep -c 'reports a failed process' "$work/mpi.out")" -eq 4 ]
 }
 
-# Sends to a host that gamma cannot reach: each request ends with the cause.
+# Sends to a host that gamma cannot reach: each request ends with the cause. The first one leaves as a
+# copy, and is complete before; while it is under way, others are not copied.
 sends_reported_as_failed() {
 	cat >"$work/failed_sends.py" <<-'PYTHON'
 		import os, sys, time
@@ -386,6 +387,7 @@ sends_reported_as_failed() {
 		print("waiting", flush=True)
 		while not os.path.exists(sys.argv[1]):
 		    time.sleep(0.05)
+		first = world.Isend(bytearray(60000), peer)
 		for size in (60000, 1000000):
 		    try:
 		        world.Isend(bytearray(size), peer).Wait()

@@ -721,6 +721,8 @@ static void take_message(const mca_btl_base_segment_t *segment)
 	       segment->seg_len < BTL_FAKE_BYTES ? segment->seg_len : BTL_FAKE_BYTES);
 	btl_fake_layer.posted_meanwhile = btl_fake_count(BTL_FAKE_POSTED);
 	btl_fake_layer.at = segment->seg_addr.pval;
+	memset((unsigned char *) segment->seg_addr.pval + segment->seg_len, 0xff,
+	       btl_fake_layer.writes_behind);
 	if (btl_fake_layer.polls)
 		btl_fake_layer.polled = btl_gamma_progress();
 }
@@ -744,6 +746,7 @@ static void layer_callback(mca_btl_base_module_t *btl, mca_btl_base_tag_t tag,
 void btl_fake_register_layer(void)
 {
 	mca_btl_base_active_message_trigger[BTL_FAKE_TAG].cbfunc = layer_callback;
+	mca_btl_base_active_message_trigger[BTL_FAKE_CID_TAG].cbfunc = layer_callback;
 }
 
 struct opal_convertor_t *btl_fake_convertor(size_t len, bool contiguous)

@@ -23,6 +23,7 @@ enum {
 	BTL_FAKE_SEND = 4096,  /* bytes: btl_max_send_size */
 	BTL_FAKE_FRAME = 1000, /* bytes of a frame to the active port */
 	BTL_FAKE_TAG = 65,     /* of the layer above that the tests play */
+	BTL_FAKE_CID_TAG = 74, /* of its messages that may be written behind */
 };
 
 enum btl_fake_kind {
@@ -106,7 +107,7 @@ void btl_fake_arrive(uint8_t kind, uint8_t tag, const void *bytes, size_t len, b
 void btl_fake_arrive_at_port(uint8_t kind, uint8_t tag, const void *bytes, size_t len);
 void btl_fake_fail(void *context, uint64_t flags, int error, const char *text);
 
-/* The layer above, for BTL_FAKE_TAG: what it was given last, and how often. */
+/* The layer above, for its two tags: what it was given last, and how often. */
 struct btl_fake_layer {
 	unsigned int messages;
 	size_t len;
@@ -114,6 +115,7 @@ struct btl_fake_layer {
 	size_t posted_meanwhile; /* receive buffers posted as it was called */
 	const void *at;          /* where its bytes were */
 	int polled;              /* its own progress calls returned, if it polls */
+	size_t writes_behind;    /* bytes that it writes behind a message */
 	bool polls;              /* it calls progress itself */
 };
 extern struct btl_fake_layer btl_fake_layer;

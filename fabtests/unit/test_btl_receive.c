@@ -55,6 +55,34 @@ static void message__that_stays_undelivered_is_freed_with_the_module(void **stat
 	assert_non_null(module->undelivered);
 }
 
+/* Open MPI 5 does so where a message only names a communicator. */
+static void message__that_is_written_behind_harms_no_other(void **state)
+{
+	struct btl_gamma_module *module = *state;
+	const unsigned char *memory = module->port->buffers[0].memory;
+	unsigned char message[65] = "name";
+	const size_t lengths[] = {0, 1, 32, 64};
+
+	btl_fake_register_layer();
+	btl_fake_layer.writes_behind = 16;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t len = lengths[i], end = sizeof(struct btl_gamma_header) + len;
+
+		btl_fake_arrive(BTL_GAMMA_KIND_MESSAGE, BTL_FAKE_CID_TAG, message, len, false);
+		memset(module->port->buffers[0].memory + end, 'n', 16);
+		btl_gamma_progress();
+		assert_int_equal(btl_fake_layer.messages, i + 1);
+		assert_int_equal(btl_fake_layer.len, len);
+		assert_memory_equal(btl_fake_layer.bytes, message, len);
+		assert_int_equal((uintptr_t) btl_fake_layer.at % 8, 0);
+		assert_memory_equal(memory + end, "nnnnnnnnnnnnnnnn", 16);
+	}
+	btl_fake_layer.writes_behind = 0;
+	btl_fake_arrive(BTL_GAMMA_KIND_MESSAGE, BTL_FAKE_CID_TAG, message, 65, false);
+	btl_gamma_progress();
+	assert_ptr_equal(btl_fake_layer.at, memory + sizeof(struct btl_gamma_header));
+}
+
 static void keepalive__reaches_no_layer(void **state)
 {
 	(void) state;
@@ -200,6 +228,7 @@ int main(void)
 		TEST(message__shorter_than_a_header_is_dropped),
 		TEST(message__for_a_layer_not_ready_is_delivered_later),
 		TEST(message__that_stays_undelivered_is_freed_with_the_module),
+		TEST(message__that_is_written_behind_harms_no_other),
 		TEST(keepalive__reaches_no_layer),
 		TEST(farewell__marks_its_sender_as_ended),
 		TEST(farewell__of_an_unknown_sender_is_ignored),

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In messages of this tag Open MPI 5 names new communicators (pml ob1: MCA_PML_OB1_HDR_TYPE_CID).
+ * It writes into the header behind the name, also where the name is all of the message. */
+enum {
+	CID_TAG = MCA_BTL_TAG_PML + 10,
+	CID_SHORT = 64, /* bytes: no name is longer, and so much room is behind it */
+};
+
 static int start_buffer(struct btl_gamma_op *op)
 {
 	struct btl_gamma_buffer *buffer = btl_gamma_container(op, struct btl_gamma_buffer, op);
@@ -102,6 +109,18 @@ static void call_upper_layer(struct btl_gamma_module *module, const struct btl_g
 }
 #endif
 
+/* What is behind the message where it arrived may be another one. */
+__attribute__((noinline)) static void deliver_with_room(struct btl_gamma_module *module,
+							const struct btl_gamma_header *header,
+							const void *data, size_t len)
+{
+	unsigned char copy[2 * CID_SHORT] __attribute__((aligned(16))) = {0};
+	mca_btl_base_segment_t segment = {.seg_addr.pval = copy, .seg_len = len};
+
+	memcpy(copy, data, len);
+	call_upper_layer(module, header, &segment);
+}
+
 /* False: the upper layer has not registered yet. */
 static bool deliver_message(struct btl_gamma_module *module, const struct btl_gamma_header *header,
 			    void *data, size_t len)
@@ -114,7 +133,10 @@ static bool deliver_message(struct btl_gamma_module *module, const struct btl_ga
 		return true;
 	if (!mca_btl_base_active_message_trigger[header->tag].cbfunc)
 		return false;
-	call_upper_layer(module, header, &segment);
+	if (header->tag == CID_TAG && len <= CID_SHORT)
+		deliver_with_room(module, header, data, len);
+	else
+		call_upper_layer(module, header, &segment);
 	return true;
 }
 
