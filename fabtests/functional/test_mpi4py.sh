@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # mpi4py's own test suite over gamma, on MPICH across two hosts: some 2,000 tests of all that
-# MPI offers. Tests that fail over every provider are the library's faults, and named below.
+# MPI offers. Tests that fail over every provider are the library's faults, and left out.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "${top_srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}/fabtests/functional/lib.sh"
 # shellcheck source=mpi.sh
@@ -11,8 +11,9 @@
 need_long
 need_tool jq python3
 
-# The wheel has no Fortran, and MPICH 5.0.2 gives the edges of a graph in another order at times.
-library_faults='testGetFortranInfo|testDistgraphcomm'
+# The wheel has no Fortran, and MPICH 5.0.2 gives the edges of a graph in another order at times: where
+# that fails on one rank alone, the ranks are in different tests from there on, and wait for each other.
+library_faults=(-x '*testGetFortranInfo' -x '*testDistgraphcomm')
 
 # The tests are in the source archive only: prints their folder.
 ensure_tests() {
@@ -29,9 +30,8 @@ ensure_tests() {
 	echo "$dir/test"
 }
 
-# The failed ones that are not the library's.
 failed_tests() {
-	grep -aoE '^(ERROR|FAIL): .*' "$work/mpi.out" | grep -Ev "$library_faults" | sort -u
+	grep -aoE '^(ERROR|FAIL): .*' "$work/mpi.out" | sort -u
 }
 
 # Every rank reports how many it ran.
@@ -41,7 +41,7 @@ all_ran() {
 
 run_suite() {
 	local text="mpi4py's tests, $1 ranks"
-	mpi_run 900 node01,node02 "$1" python3 "$tests/main.py" -q || true
+	mpi_run 900 node01,node02 "$1" python3 "$tests/main.py" -q "${library_faults[@]}" || true
 	if all_ran "$1" && ! failed_tests >"$work/mpi.failed"; then
 		ok "$text, $(grep -aoEm 1 '^Ran [0-9]+' "$work/mpi.out")"
 	else
