@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of the checksum over payloads, which transmit.c, dispatch.c and send.c share: who
+/* Unit tests of the checksum over payloads, which build.c, dispatch.c and send.c share: who
  * sends it when, and that a payload damaged on its way never reaches a receive. */
 #include "pair.h"
 

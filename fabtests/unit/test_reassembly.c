@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/flow/reassembly.c, and of sending in parts (transmit.c): a frame put
+/* Unit tests of common/flow/reassembly.c, and of sending in parts (build.c): a frame put
  * together from slices is taken once, whatever order, repetition or nonsense they come in. */
 #include "pair.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Unit tests of common/flow/transmit.c, timers.c and local.c: order of frames, what rides on data,
- * frames that a link refuses, deadlines. */
+/* Unit tests of common/flow/transmit.c, control.c, timers.c and local.c: order of frames, what
+ * rides on data, frames that a link refuses, deadlines. */
 #include "pair_fixture.h"
 
 #include <errno.h>
