@@ -141,6 +141,14 @@ bool gamma_links_is_due(const struct gamma_endpoint *endpoint, uint8_t rail)
 	return link->due && (!endpoint->local.deferred.flow || link->skipped > GAMMA_LINKS_DEFER);
 }
 
+void gamma_links_look(struct gamma_endpoint *endpoint, uint8_t rail)
+{
+	const struct gamma_rail_link *link = &endpoint->rails[rail];
+
+	if (link->idle == GAMMA_LINKS_IDLE && link->link->look)
+		link->link->look(link->link);
+}
+
 void gamma_links_looked(struct gamma_endpoint *endpoint, uint8_t rail, unsigned taken)
 {
 	struct gamma_rail_link *link = &endpoint->rails[rail];

@@ -58,6 +58,8 @@ bool gamma_links_wait(struct gamma_endpoint *endpoint);
 /* Whether to look at that rail in this poll. A look at one over UDP costs a system call, as much as
  * a short message may take by a raw one: unless frames come by it, it is seldom worth while. */
 bool gamma_links_is_due(const struct gamma_endpoint *endpoint, uint8_t rail);
+/* It is looked at now. */
+void gamma_links_look(struct gamma_endpoint *endpoint, uint8_t rail);
 /* So many frames were found there. */
 void gamma_links_looked(struct gamma_endpoint *endpoint, uint8_t rail, unsigned taken);
 /* Frames may come over UDP now. */

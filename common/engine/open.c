@@ -87,7 +87,7 @@ static int open_udp(const struct gamma_endpoint_attr *attr, bool beside, struct 
 		.mtu = (uint32_t) gamma_min(attr->mtu, UINT16_MAX),
 		.ifindex = attr->ifindex,
 		.ethertype = attr->ethertype,
-		.alone = attr->more_count > 0 || beside,
+		.alone = attr->more_count > 0,
 		.beside = beside,
 	};
 

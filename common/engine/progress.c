@@ -109,6 +109,7 @@ static unsigned receive_named(struct gamma_endpoint *endpoint, struct gamma_link
 	struct gamma_header named = {0};
 	unsigned taken = 0;
 
+	gamma_links_look(endpoint, endpoint->local.rail);
 	while (taken < GAMMA_POLL_BUDGET && link->ops->next(link, &arrival)) {
 		bool named_too = is_named_too(&arrival, &named);
 		unsigned run = named_too ? receive_run(endpoint, link, &arrival,

@@ -59,6 +59,9 @@ struct gamma_link {
 	uint32_t train;            /* full frames that one call sends, or takes; 0: any number */
 	/* Call it before the first frame goes to another subnet; NULL: none can. */
 	void (*cross)(struct gamma_link *link);
+	/* Call it before next if the last time is long ago: then next looks at both sockets. NULL:
+	 * there is one. */
+	void (*look)(struct gamma_link *link);
 	uint8_t ecn;       /* then: enum gamma_ecn_mark of the frame that is lent */
 	uint64_t frame_ns; /* send time per frame, measured on the last burst; 0: unknown */
 	/* A poller may skip next while these bits of the word are 0. NULL: there is no such word.

@@ -173,6 +173,15 @@ static bool send_train(struct udp_link *udp, const struct gamma_frame *frames, u
 	return sendmsg(fd, &msg, MSG_DONTWAIT) >= 0;
 }
 
+static void stay_on_nic(struct udp_link *udp)
+{
+	if (!udp->attr.beside)
+		return;
+	gamma_udp_socket_stay_on_nic(&udp->attr, udp->link.fd);
+	if (udp->connected.fd >= 0)
+		gamma_udp_socket_stay_on_nic(&udp->attr, udp->connected.fd);
+}
+
 /* The NIC's MTU less the headers; 0: the NIC was removed. One whose driver was loaded anew has
  * another index. */
 static uint32_t current_mtu(struct udp_link *udp)
@@ -183,8 +192,7 @@ static uint32_t current_mtu(struct udp_link *udp)
 		int ifindex = gamma_nic_name_find(udp->link.fd, &udp->name);
 
 		udp->attr.ifindex = ifindex ? ifindex : udp->attr.ifindex;
-		if (udp->attr.beside)
-			gamma_udp_socket_stay_on_nic(&udp->attr, udp->link.fd);
+		stay_on_nic(udp);
 		request = (struct ifreq){.ifr_ifindex = udp->attr.ifindex};
 		if (ioctl(udp->link.fd, SIOCGIFNAME, &request))
 			return 0;
@@ -499,6 +507,11 @@ static bool udp_next_across(struct gamma_link *link, struct gamma_arrival *arriv
 	return next_frame(link, true, arrival);
 }
 
+static void udp_look(struct gamma_link *link)
+{
+	gamma_udp_connected_look(&gamma_container_of(link, struct udp_link, link)->connected);
+}
+
 static bool udp_arm(struct gamma_link *link)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
@@ -612,6 +625,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 		return -ENOMEM;
 	udp->link.ops = &udp_ops;
 	udp->link.cross = udp_cross;
+	udp->link.look = udp_look;
 	udp->link.stats = stats;
 	udp->link.process = getpid();
 	udp->link.mtu = attr->mtu;

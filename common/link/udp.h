@@ -18,7 +18,7 @@ struct gamma_udp_attr {
 	uint32_t mtu;               /* bytes of a datagram's payload, as the NIC's MTU allows */
 	int ifindex;                /* of the NIC */
 	uint16_t ethertype;         /* of the headers that frames have above the link */
-	bool alone;                 /* no second socket, for a link that is polled now and then */
+	bool alone;                 /* no second socket */
 	bool beside; /* of an endpoint that uses that NIC by raw frames as well: datagrams leave by
 		      * it, whatever the routes are, and without this link all works, too */
 };

@@ -161,7 +161,8 @@ int gamma_udp_socket_open_connected(const struct gamma_udp_attr *attr, int first
 	own.v4.sin_port = htons(attr->port);
 	if (fd < 0)
 		return -1;
-	if (!set_options(attr, fd) && !gamma_udp_connected_bind(fd, first, &own.any, len))
+	if (!set_options(attr, fd) && !(attr->beside && gamma_udp_socket_stay_on_nic(attr, fd)) &&
+	    !gamma_udp_connected_bind(fd, first, &own.any, len))
 		return fd;
 	close(fd);
 	return -1;

@@ -484,6 +484,35 @@ static void udp__jumbo_frames_that_the_nic_refuses_become_small(void **state)
 	net_finish(net, SEC);
 }
 
+static unsigned looks;
+
+static void count_look(struct gamma_link *link)
+{
+	(void) link;
+	looks++;
+}
+
+/* Its second socket would be polled at each eighth look. */
+static void udp__both_sockets_are_looked_at_when_it_is_seldom(void **state)
+{
+	struct gamma_endpoint *endpoint = &net->nodes[1].ep;
+	struct gamma_rail_link *link = &endpoint->rails[1];
+
+	(void) state;
+	looks = 0;
+	link->link->look = NULL;
+	link->idle = GAMMA_LINKS_IDLE;
+	gamma_links_look(endpoint, 1);
+	link->link->look = count_look;
+	link->idle = GAMMA_LINKS_IDLE - 1;
+	gamma_links_look(endpoint, 1);
+	assert_int_equal(looks, 0);
+	link->idle = GAMMA_LINKS_IDLE;
+	gamma_links_look(endpoint, 1);
+	assert_int_equal(looks, 1);
+	link->link->look = NULL;
+}
+
 static void udp__is_looked_at_while_frames_are_expected(void **state)
 {
 	struct gamma_endpoint *endpoint = &net->nodes[1].ep;
@@ -530,6 +559,7 @@ int main(void)
 		UDP_TEST(udp__list_that_came_over_udp_is_not_entered),
 		UDP_TEST(udp__frames_of_others_are_dropped),
 		UDP_TEST(udp__is_looked_at_seldom_while_nothing_comes),
+		UDP_TEST(udp__both_sockets_are_looked_at_when_it_is_seldom),
 		UDP_TEST(udp__is_looked_at_while_frames_are_expected),
 		UDP_TEST(udp__jumbo_frames_that_the_nic_refuses_become_small),
 	};
