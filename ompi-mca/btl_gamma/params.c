@@ -10,8 +10,9 @@ enum {
 	KIB = 1024,
 	EAGER_LIMIT = 64 * KIB + BTL_GAMMA_HEADER_ROOM, /* so that 64 KiB of data fit */
 	FRAGMENT = 128 * KIB,
-	BUFFER = 512 * KIB,
-	BUFFERS = 4,
+	/* Together they fit a second-level cache: each message is written there, and read again. */
+	BUFFER = 256 * KIB,
+	BUFFERS = 2,
 	KEEPALIVE = 60, /* s */
 };
 
