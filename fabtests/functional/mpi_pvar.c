@@ -71,6 +71,8 @@ int main(int argc, char **argv)
 	in = open_variable("btl_gamma_messages_in");
 	out_before = read_variable(out);
 	in_before = read_variable(in);
+	/* Else the messages may have arrived before the variable was read. */
+	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < MESSAGES; i++) {
 		if (rank == 0)
 			MPI_Send(&data, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
