@@ -513,6 +513,12 @@ static void on_merged(void *context, struct gamma_flow *flow, struct gamma_flow 
 	unsigned peer = (unsigned) other->addr.mac[4] << 8 | other->addr.mac[5];
 	uint32_t before = (uint32_t) other->user_tag;
 
+	/* A node has of a peer either partial addresses or whole ones: unless one of them has begun
+	 * anew, the peer's first frame ends the search for it. */
+	if (!node->life && !node_of(node->sim, peer)->life &&
+	    !memcmp(flow->addr.mac, other->addr.mac, GAMMA_MAC_LEN))
+		sim_fail(node->sim, "node %u looks node %u up, to which it has a flow", node->index,
+			 peer);
 	for (unsigned i = 0; i < node->sim->message_count; i++) {
 		struct sim_message *message = node->sim->messages[i];
 
