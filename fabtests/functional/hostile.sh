@@ -18,6 +18,7 @@ reader_gets_its_own() {
 # COMMAND starts a client that has an endpoint until let_go; it writes to hold.out.
 hold_by() { # COMMAND...
 	[ -p "$work/commands" ] || mkfifo "$work/commands"
+	rm -f "$work/hold.out" # the one before has written "held", too
 	"$@" <"$work/commands" >"$work/hold.out" 2>&1 &
 	holder=$!
 	exec 7>"$work/commands"
@@ -25,7 +26,7 @@ hold_by() { # COMMAND...
 }
 
 let_go() {
-	echo >&7
+	(trap '' PIPE && echo >&7) 2>/dev/null || true # one that has ended fails below
 	exec 7>&-
 	wait "$holder" || not_ok "hostile holder" "$work/hold.out"
 }
