@@ -153,23 +153,6 @@ static bool wait_for_event(const struct gamma_eq *eq, uint64_t deadline)
 	return !gamma_sleep_poll_fds(&fd, 1, deadline);
 }
 
-static void count_blocked(struct gamma_eq *eq, int change)
-{
-	pthread_mutex_lock(&eq->lock);
-	eq->blocked += change;
-	pthread_mutex_unlock(&eq->lock);
-}
-
-static bool is_blocked(struct gamma_eq *eq)
-{
-	bool is;
-
-	pthread_mutex_lock(&eq->lock);
-	is = eq->blocked;
-	pthread_mutex_unlock(&eq->lock);
-	return is;
-}
-
 static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf, size_t len, int timeout,
 			uint64_t flags)
 {
@@ -179,13 +162,13 @@ static ssize_t eq_sread(struct fid_eq *eq_fid, uint32_t *event, void *buf, size_
 
 	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
-	count_blocked(eq, 1);
+	gamma_refs_take(&eq->refs);
 	do {
 		ret = eq_read(eq_fid, event, buf, len, flags);
 	} while (ret == -FI_EAGAIN && wait_for_event(eq, deadline));
 	if (ret == -FI_EAGAIN)
 		ret = eq_read(eq_fid, event, buf, len, flags);
-	count_blocked(eq, -1);
+	gamma_refs_drop(&eq->refs);
 	return ret;
 }
 
@@ -302,7 +285,7 @@ static int eq_close(struct fid *fid)
 	struct gamma_eq *eq = gamma_container_of(fid, struct gamma_eq, eq_fid.fid);
 	struct gamma_fabric *fabric = eq->fabric;
 
-	if (gamma_refs_any(&eq->refs) || is_blocked(eq))
+	if (gamma_refs_any(&eq->refs))
 		return -FI_EBUSY;
 	if (eq->wait_set)
 		gamma_waitset_detach(eq->wait_set, fid);

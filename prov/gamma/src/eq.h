@@ -15,14 +15,13 @@ struct gamma_waitset;
 struct gamma_eq {
 	struct fid_eq eq_fid;
 	struct gamma_fabric *fabric;
-	int refs;
+	int refs; /* objects bound, threads in sread; atomic */
 	/* private to eq.c */
 	pthread_mutex_t lock;
 	uint64_t flags; /* of fi_eq_attr */
 	enum fi_wait_obj wait_obj;
 	struct gamma_waitset *wait_set; /* or NULL */
 	int event_fd; /* readable while the queue holds something, -1 without a wait object */
-	int blocked;  /* threads in sread */
 	struct gamma_list events;
 	struct gamma_list errors;
 	struct gamma_eq_error *last_error; /* owns the err_data that the user may still read */

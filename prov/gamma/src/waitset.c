@@ -24,9 +24,9 @@ struct gamma_waitset {
 	struct fid_wait wait_fid;
 	struct gamma_fabric *fabric;
 	enum fi_wait_obj wait_obj;
-	pthread_mutex_t lock; /* members, blocked */
+	pthread_mutex_t lock; /* members */
 	struct gamma_list members;
-	int blocked; /* threads in fi_wait */
+	int refs; /* threads in fi_wait; atomic */
 	int epoll_fd;
 	int event_fd;
 	bool signalled; /* event_fd is readable; atomic */
@@ -256,23 +256,6 @@ static int check_members(struct gamma_waitset *wait)
 	return ready ? 1 : idle ? 0 : -FI_EAGAIN;
 }
 
-static void count_blocked(struct gamma_waitset *wait, int change)
-{
-	pthread_mutex_lock(&wait->lock);
-	wait->blocked += change;
-	pthread_mutex_unlock(&wait->lock);
-}
-
-static bool is_in_use(struct gamma_waitset *wait)
-{
-	bool is;
-
-	pthread_mutex_lock(&wait->lock);
-	is = wait->blocked || !gamma_list_empty(&wait->members);
-	pthread_mutex_unlock(&wait->lock);
-	return is;
-}
-
 static int wait_run(struct fid_wait *wait_fid, int timeout)
 {
 	struct gamma_waitset *wait = gamma_container_of(wait_fid, struct gamma_waitset, wait_fid);
@@ -280,14 +263,14 @@ static int wait_run(struct fid_wait *wait_fid, int timeout)
 	uint64_t deadline = gamma_sleep_deadline(timeout);
 	int found, ret = 0;
 
-	count_blocked(wait, 1);
+	gamma_refs_take(&wait->refs);
 	while ((found = check_members(wait)) <= 0 && !ret) {
 		if (!found)
 			ret = gamma_sleep_poll_fds(&fd, 1, deadline);
 		else if (gamma_now() >= deadline)
 			ret = -FI_ETIMEDOUT;
 	}
-	count_blocked(wait, -1);
+	gamma_refs_drop(&wait->refs);
 	return found > 0 ? 0 : ret;
 }
 
@@ -319,7 +302,7 @@ static int wait_close(struct fid *fid)
 {
 	struct gamma_waitset *wait = gamma_container_of(fid, struct gamma_waitset, wait_fid.fid);
 
-	if (is_in_use(wait))
+	if (gamma_refs_any(&wait->refs) || !gamma_list_empty(&wait->members))
 		return -FI_EBUSY;
 	gamma_refs_drop(&wait->fabric->refs);
 	free_wait(wait);
