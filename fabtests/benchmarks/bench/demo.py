@@ -22,10 +22,13 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 from cluster import Failure, json_lines
 from comparison import Measure, is_level, number_text
 from context import TREE, Context
-from machine import OTHERS_SHARE, Others
+from machine import OTHERS_SHARE, Others, Probe
 from parts_gammad import USER
 
-ROUNDS = 3
+ROUNDS = 3                  # of figures that count
+ROUNDS_MAX = 7              # in all, where the machine's speed changes meanwhile
+# Probes that differ by more are of different speeds: a core-to-core latency differs five times.
+SPEEDS = {"bounce": 2, "work": 1.5}
 MIB = 1 << 20
 LINKS = ("gamma", "udp")  # as by default, through gammad where possible; and UDP alone
 PROVIDERS = (*LINKS, "tcp")
@@ -83,8 +86,9 @@ class Step:
 class Demo:
     """Owns the labs by its context, and the samples: {(row, provider): numbers}."""
 
-    def __init__(self, ctx):
-        self.ctx, self.samples, self.failures = ctx, {}, []
+    def __init__(self, ctx, probe):
+        self.ctx, self.probe, self.samples, self.failures = ctx, probe, {}, []
+        self.unsteady = []  # the rows whose figures are of several speeds of the machine
         self.user = USER  # None: all runs as root
         self.labs = {}
         self.others = 0   # share of one processor that other programs took meanwhile
@@ -204,17 +208,40 @@ class Demo:
         raise Failure(f"{lost} frames were lost in {LOSSY_TRIES} tries")
 
     def measure(self, text, once):
-        """Interleaved: all in each round, in the opposite order of the round before."""
+        """Interleaved: all in each round, in the opposite order of the round before. The speed of
+        a virtual machine changes within seconds, for all providers alike. So each measurement is
+        between two probes, and rounds are added until there are enough figures of one speed."""
+        first, taken = len(self.probe.seen), {provider: [] for provider in PROVIDERS}
         with Step(text):
-            for number in range(ROUNDS):
+            before = self.probe.take()
+            for number in range(ROUNDS_MAX):
                 for provider in PROVIDERS[::-1 if number % 2 else 1]:
                     try:
                         values = once(provider)
                     except Failure as failure:
                         self.failures.append(f"{text}, {provider}: {failure}")
                         return
-                    for name, value in values.items():
-                        self.samples.setdefault((name, provider), []).append(value)
+                    after = self.probe.take()
+                    taken[provider].append((values, (before, after)))
+                    before = after
+                steady = self.steady(taken, first)
+                if min(map(len, steady.values())) >= ROUNDS:
+                    break
+            else:
+                steady = taken
+                self.unsteady.extend(ROWS[name].short for name in values)
+        for provider, kept in steady.items():
+            for values, _ in kept:
+                for name, value in values.items():
+                    self.samples.setdefault((name, provider), []).append(value)
+
+    def steady(self, taken, first):
+        """Those at the speed that most probes from the first on have seen."""
+        usual = self.probe.usual(first, **SPEEDS)
+        return {provider: [sample for sample in samples
+                           if all(self.probe.fits(number, usual, **SPEEDS)
+                                  for number in sample[1])]
+                for provider, samples in taken.items()}
 
     def run(self):
         others = Others(lambda: 0)
@@ -254,7 +281,11 @@ class Demo:
                      for value in (self.median(name, provider) for provider in PROVIDERS)]
             verdict = row.verdict(self.median(name, "gamma"), self.median(name, "tcp"))
             yield f"{row.text:36} " + " ".join(f"{cell:>11}" for cell in cells) + f"   {verdict}"
-        yield "One way; medians of three interleaved rounds; the kernel's offloads on."
+        yield ("One way; medians of three or more interleaved rounds at one speed of the machine; "
+               "the kernel's offloads on.")
+        if self.unsteady:
+            yield ("The machine's speed changed too often. Figures of several speeds: "
+                   f"{', '.join(self.unsteady)}.")
         if self.others > OTHERS_SHARE:
             yield (f"Disturbed: other programs took {self.others:.0%} of a processor meanwhile; "
                    "latencies suffer most.")
@@ -289,8 +320,9 @@ def main():
         signal.signal(number, interrupted)
     if os.geteuid() != 0:
         sys.exit("demo: not root: it makes network namespaces")
-    ctx = Context(chosen.build.resolve(), chosen.labs, None)
-    demo = Demo(ctx)
+    probe = Probe(chosen.build.resolve() / "fabtests" / "benchmarks" / "gamma-probe")
+    ctx = Context(chosen.build.resolve(), chosen.labs, probe)
+    demo = Demo(ctx, probe)
     try:
         demo.run()
     except Failure as failure:

@@ -25,20 +25,23 @@ class Probe:
         self.seen = []  # of all probes: bounce in ns, work in us
 
     def take(self):
-        """The number of the probe just made."""
+        """The number of the probe just made. One processor alone is not probed."""
+        if self.cpus[0] == self.cpus[-1]:
+            self.seen.append((0, 0))
+            return len(self.seen) - 1
         out = subprocess.run([self.program, str(self.cpus[0]), str(self.cpus[-1])],
                              capture_output=True, text=True, check=True).stdout
         found = json.loads(out)
         self.seen.append((found["bounce_ns"], found["work_us"]))
         return len(self.seen) - 1
 
-    def usual(self, begin=0, end=None):
+    def usual(self, begin=0, end=None, **factors):
         """Of these probes, by their numbers, the one that most others resemble."""
         seen = self.seen[begin:end]
-        return max(seen, key=lambda probe: sum(alike(probe, other) for other in seen))
+        return max(seen, key=lambda probe: sum(alike(probe, other, **factors) for other in seen))
 
-    def fits(self, number, usual):
-        return alike(self.seen[number], usual)
+    def fits(self, number, usual, **factors):
+        return alike(self.seen[number], usual, **factors)
 
     def summary(self, begin=0, end=None):
         usual = self.usual(begin, end)
@@ -85,9 +88,9 @@ def process_used(pid):
     return (user + system) / os.sysconf("SC_CLK_TCK")
 
 
-def alike(one, other):
-    return (max(one[0], other[0]) <= BOUNCE_FACTOR * min(one[0], other[0]) and
-            max(one[1], other[1]) <= WORK_FACTOR * min(one[1], other[1]))
+def alike(one, other, bounce=BOUNCE_FACTOR, work=WORK_FACTOR):
+    return (max(one[0], other[0]) <= bounce * min(one[0], other[0]) and
+            max(one[1], other[1]) <= work * min(one[1], other[1]))
 
 
 def processor():
