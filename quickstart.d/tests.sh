@@ -156,7 +156,6 @@ test_more() {
 		passed=$((passed + 1))
 	fi
 	test_arm64
-	run_suite " (in-tree builds)" "$build/werror" TESTS=fabtests/functional/in_tree.sh || true
 	if [ "$(id -u)" -eq 0 ]; then
 		test_vm
 		if part "release archive" make_archive "$build/werror"; then
