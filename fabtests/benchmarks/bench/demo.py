@@ -27,8 +27,6 @@ from parts_gammad import USER
 
 ROUNDS = 3                  # of figures that count
 ROUNDS_MAX = 7              # in all, where the machine's speed changes meanwhile
-# Probes that differ by more are of different speeds: a core-to-core latency differs five times.
-SPEEDS = {"bounce": 2, "work": 1.5}
 MIB = 1 << 20
 LINKS = ("gamma", "udp")  # as by default, through gammad where possible; and UDP alone
 PROVIDERS = (*LINKS, "tcp")
@@ -237,10 +235,9 @@ class Demo:
 
     def steady(self, taken, first):
         """Those at the speed that most probes from the first on have seen."""
-        usual = self.probe.usual(first, **SPEEDS)
+        usual = self.probe.usual(first)
         return {provider: [sample for sample in samples
-                           if all(self.probe.fits(number, usual, **SPEEDS)
-                                  for number in sample[1])]
+                           if all(self.probe.fits(number, usual) for number in sample[1])]
                 for provider, samples in taken.items()}
 
     def run(self):
