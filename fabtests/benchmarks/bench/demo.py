@@ -27,6 +27,7 @@ from parts_gammad import USER
 
 ROUNDS = 3                  # of figures that count
 ROUNDS_MAX = 7              # in all, where the machine's speed changes meanwhile
+MORE_S = 20                 # of a step, after which no round is added
 MIB = 1 << 20
 LINKS = ("gamma", "udp")  # as by default, through gammad where possible; and UDP alone
 PROVIDERS = (*LINKS, "tcp")
@@ -210,9 +211,11 @@ class Demo:
         a virtual machine changes within seconds, for all providers alike. So each measurement is
         between two probes, and rounds are added until there are enough figures of one speed."""
         first, taken = len(self.probe.seen), {provider: [] for provider in PROVIDERS}
-        with Step(text):
+        with Step(text) as step:
             before = self.probe.take()
             for number in range(ROUNDS_MAX):
+                if number >= ROUNDS and time.monotonic() > step.begin + MORE_S:
+                    break
                 for provider in PROVIDERS[::-1 if number % 2 else 1]:
                     try:
                         values = once(provider)
@@ -225,10 +228,10 @@ class Demo:
                 steady = self.steady(taken, first)
                 if min(map(len, steady.values())) >= ROUNDS:
                     break
-            else:
-                steady = taken
-                self.unsteady.extend(ROWS[name].short for name in values)
-        for provider, kept in steady.items():
+                steady = None
+        if not steady:
+            self.unsteady.extend(ROWS[name].short for name in values)
+        for provider, kept in (steady or taken).items():
             for values, _ in kept:
                 for name, value in values.items():
                     self.samples.setdefault((name, provider), []).append(value)
@@ -281,8 +284,8 @@ class Demo:
         yield ("One way; medians of three or more interleaved rounds at one speed of the machine; "
                "the kernel's offloads on.")
         if self.unsteady:
-            yield ("The machine's speed changed too often. Figures of several speeds: "
-                   f"{', '.join(self.unsteady)}.")
+            rows = "all" if len(self.unsteady) == len(ROWS) else ", ".join(self.unsteady)
+            yield f"The machine's speed changed too often. Figures of several speeds: {rows}."
         if self.others > OTHERS_SHARE:
             yield (f"Disturbed: other programs took {self.others:.0%} of a processor meanwhile; "
                    "latencies suffer most.")
