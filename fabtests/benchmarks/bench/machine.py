@@ -10,7 +10,7 @@ import subprocess
 import time
 
 # A probe is of the same mode if it took this much more or less. Core-to-core latency is 30 to 60 ns
-# between neighbours, with no effect on other figures, and 200 to 270 ns between distant processors,
+# between close processors, with no effect on other figures, and 200 to 270 ns between distant processors,
 # which slows all down.
 BOUNCE_FACTOR = 2
 WORK_FACTOR = 1.25
