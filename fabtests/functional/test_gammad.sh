@@ -424,8 +424,9 @@ job_reports() { # TEXT JOB PATTERN
 
 start_as daemon server node01 60 fi_pingpong -p gamma -e rdm
 wait_for_port node01 47592 5 || not_ok "daemon's server" "$work/server.out"
-check_fails "user ids differ, whole address: an error says so" "another user" \
-	user_on labuser node02 timeout 50 fi_pingpong -p gamma -e rdm "$(mgt 1)"
+start_as labuser client node02 60 fi_pingpong -p gamma -e rdm "$(mgt 1)"
+job_reports "user ids differ, whole address: an error says so" client "another user"
+stop client
 stop server
 
 ping_pong
