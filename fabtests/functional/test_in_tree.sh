@@ -134,9 +134,12 @@ if [ -n "${OPENMPI_TREE-}" ]; then
 	rm -rf "$work/once"
 	check "Open MPI: autogen" in_folder "$work/openmpi" ./autogen.pl --force
 	mkdir "$work/build"
+	# Its own PMIx, where the tree has one: that of the distribution may be too old for it.
+	own=()
+	[ ! -d "$work/openmpi/3rd-party/openpmix" ] || own=(--with-pmix=internal --with-prrte=internal)
 	check "Open MPI: configure" in_folder "$work/build" ../openmpi/configure \
 		--prefix="$work/installed" --disable-mpi-fortran --disable-oshmem --with-ofi \
-		--with-verbs=no --without-ucx --disable-man-pages --disable-io-romio
+		--with-verbs=no --without-ucx --disable-man-pages --disable-io-romio "${own[@]}"
 	for component in opal/mca/btl/gamma ompi/mca/coll/gamma; do
 		check "Open MPI: it will build $component" grep -q "$component" "$work/build/config.status"
 	done
