@@ -26,8 +26,9 @@ enum {
 	GAMMA_PLAN_SHORT = 16384, /* bytes: up to here the number of messages counts, above their
 				   * bytes */
 	GAMMA_PLAN_PIECE = 16384, /* bytes that one link of a chain passes on at a time ... */
-	GAMMA_PLAN_FLAT = 8, /* members: up to here short operations go straight to the root, and
-			      * back: each member waits once, however few processors there are */
+	GAMMA_PLAN_FLAT = 8, /* members: up to here short operations with a root go straight from
+			      * and to it: each member waits once, however few processors there are
+			      */
 	GAMMA_PLAN_FLAT_BYTES = 1024, /* of a member, in these */
 	GAMMA_PLAN_CAST = 2048,       /* bytes: from here on a broadcast goes by multicast */
 	GAMMA_PLAN_PIECES = 1024,     /* unless there were more than so many */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Allreduce: short operands of few members by way of place 0, of many by recursive doubling. In
- * round k two members 2^k apart exchange what they have, and both fold the lower one's before the
- * upper one's, so that all get the same bits. If the number of members is no power of two, the
- * first ones are taken in pairs: the odd one gives its operand to the even one and gets the result
- * from it.
+ * Allreduce of short operands by recursive doubling. In round k two members 2^k apart exchange what
+ * they have, and both fold the lower one's before the upper one's, so that all get the same bits.
+ * If the number of members is no power of two, the first ones are taken in pairs: the odd one gives
+ * its operand to the even one and gets the result from it. Long ones go around a ring
+ * (plan_ring_reduce.c).
  */
 #include <stddef.h>
 
@@ -97,41 +97,10 @@ static void plan_doubling(const struct gamma_plan_call *call, struct gamma_sched
 			    GAMMA_SCHEDULE_NONE);
 }
 
-/* Place 0 folds all, in their order, and sends the result. */
-static void plan_flat(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
-{
-	uint64_t bytes = gamma_plan_bytes(call);
-	uint32_t last;
-	void *value;
-
-	if (call->place) {
-		last = gamma_schedule_send(schedule, 0, call->from, bytes, GAMMA_SCHEDULE_NONE,
-					   GAMMA_SCHEDULE_NONE);
-		/* The operand may lie where the result comes. */
-		gamma_schedule_receive(schedule, 0, call->to, bytes, last, GAMMA_SCHEDULE_NONE);
-		return;
-	}
-	value = gamma_schedule_take_memory(schedule, bytes);
-	last = gamma_schedule_copy(schedule, value, call->from, bytes, GAMMA_SCHEDULE_NONE,
-				   GAMMA_SCHEDULE_NONE);
-	for (uint32_t place = 1; place < call->n; place++) {
-		void *operand = gamma_schedule_take_memory(schedule, bytes);
-		uint32_t heard = gamma_schedule_receive(schedule, place, operand, bytes,
-							GAMMA_SCHEDULE_NONE, GAMMA_SCHEDULE_NONE);
-
-		last = gamma_schedule_fold(schedule, value, operand, bytes, heard, last);
-	}
-	for (uint32_t place = 1; place < call->n; place++)
-		gamma_schedule_send(schedule, place, value, bytes, last, GAMMA_SCHEDULE_NONE);
-	gamma_schedule_copy(schedule, call->to, value, bytes, last, GAMMA_SCHEDULE_NONE);
-}
-
 void gamma_plan_allreduce(const struct gamma_plan_call *call, struct gamma_schedule *schedule)
 {
 	if (gamma_plan_bytes(call) > GAMMA_PLAN_SHORT && call->n > 1)
 		gamma_plan_ring_reduce(call, schedule);
-	else if (gamma_plan_is_flat(call))
-		plan_flat(call, schedule);
 	else
 		plan_doubling(call, schedule);
 }

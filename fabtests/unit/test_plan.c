@@ -551,6 +551,37 @@ static void barrier__ends_when_all_have_come(void **state)
 	}
 }
 
+static void check_most_messages(enum gamma_plan_kind kind, uint32_t n, uint32_t most)
+{
+	const struct gamma_plan_call call = {.kind = kind,
+					     .n = n,
+					     .datatype = GAMMA_UINT8,
+					     .op = GAMMA_ATOMIC_SUM,
+					     .unit = 1,
+					     .count = kind == GAMMA_PLAN_BARRIER ? 0 : 8};
+	uint32_t sent[MEMBERS] = {0};
+
+	begin(&call, 1, 1);
+	make_and_run();
+	for (unsigned i = 0; i < group.message_count; i++)
+		sent[group.messages[i].from]++;
+	for (uint32_t i = 0; i < n; i++)
+		assert_true(sent[i] <= most);
+	finish();
+}
+
+/* While one member sends to all others, these do nothing but wait. */
+static void short_operations_without_a_root__no_member_sends_to_all(void **state)
+{
+	(void) state;
+	for (uint32_t n = 2, rounds = 1; n <= 16; n++) {
+		rounds += n > 1u << rounds;
+		check_most_messages(GAMMA_PLAN_BARRIER, n, rounds);
+	}
+	for (uint32_t rounds = 1; rounds <= 4; rounds++)
+		check_most_messages(GAMMA_PLAN_ALLREDUCE, 1u << rounds, rounds);
+}
+
 static void signature__differs_with_what_must_agree(void **state)
 {
 	const struct gamma_plan_call call = {.kind = GAMMA_PLAN_REDUCE,
@@ -590,6 +621,7 @@ int main(void)
 		TEST(allreduce__sums_everywhere),
 		TEST(allreduce__floats_are_the_same_bits),
 		TEST(barrier__ends_when_all_have_come),
+		TEST(short_operations_without_a_root__no_member_sends_to_all),
 		TEST(signature__differs_with_what_must_agree),
 	};
 
