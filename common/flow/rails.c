@@ -212,14 +212,17 @@ void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uin
 {
 	struct gamma_loss_of_rail *loss = gamma_rails_loss(flow, sent->rail);
 	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
+	uint64_t passed = heard > sent->time ? heard - sent->time : 0;
 
 	if (sent->counted)
 		gamma_rails_choice_measure(flow->rails, sent, heard);
+	if (sent->again && sent->state == GAMMA_SENT_FLYING)
+		gamma_repair_arrived(flow, sent, passed);
 	gamma_rails_lost(flow, sent);
 	if (sent->again || sent->serial <= loss->rack_serial)
 		return;
 	loss->rack_serial = sent->serial;
-	loss->rack_rtt = heard > sent->time ? heard - sent->time : 0;
+	loss->rack_rtt = passed;
 	rail->sent_arrived = gamma_max(rail->sent_arrived, sent->time);
 	note_answer(flow, sent->rail, heard);
 }
@@ -639,6 +642,8 @@ void gamma_rails_doubt(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		if (sent->state == GAMMA_SENT_FLYING && sent->rail == r)
 			gamma_send_window_mark_lost(flow, seq);
 	}
+	if (flow->tx.lost) /* what was sent again by this rail is not under way any more */
+		gamma_repair_adapt(flow);
 	gamma_rails_choice_of_ordered(flow);
 	look_at(flow, rail->look);
 	gamma_flow_ready(flow);

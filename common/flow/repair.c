@@ -16,6 +16,23 @@ void gamma_repair_begin(struct gamma_flow *flow)
 		.bound = GAMMA_REPAIR_FIRST, .end = flow->tx.next, .grow = flow->tx.serial};
 }
 
+/* One that came back sooner than any frame before had left earlier, for the first time. */
+void gamma_repair_arrived(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t passed)
+{
+	if (passed >= gamma_rails_loss(flow, sent->rail)->rtt_min)
+		flow->repair.arrived = gamma_max(flow->repair.arrived, sent->serial);
+}
+
+/* The latest transmission that is known to have arrived, by any rail. */
+static uint64_t serial_arrived(struct gamma_flow *flow)
+{
+	uint64_t serial = gamma_max(flow->loss.first.rack_serial, flow->repair.arrived);
+
+	for (uint8_t r = 1; flow->rails && r < GAMMA_RAILS_MAX; r++)
+		serial = gamma_max(serial, gamma_rails_loss(flow, r)->rack_serial);
+	return serial;
+}
+
 /* It grows when something that leaves from now on has arrived. */
 static void set_bound(struct gamma_flow *flow, uint64_t bound)
 {
@@ -54,7 +71,7 @@ void gamma_repair_adapt(struct gamma_flow *flow)
 		set_bound(flow, repair->flying - gamma_min(repair->lost, repair->flying));
 	else if (repair->lost)
 		set_bound(flow, repair->bound);
-	else if (gamma_loss_evidence(flow) > repair->grow)
+	else if (serial_arrived(flow) > repair->grow)
 		set_bound(flow, 2 * repair->bound);
 	repair->lost = 0;
 	repair->flying = count_flying(flow);

@@ -11,6 +11,7 @@
 #include "base/base.h"
 
 struct gamma_flow;
+struct gamma_sent;
 
 struct gamma_repair {
 	uint32_t bound;  /* frames */
@@ -18,11 +19,16 @@ struct gamma_repair {
 	uint32_t lost;   /* of these, found lost by the search that goes on */
 	uint32_t end;    /* number of the first frame that was new when the repair began */
 	uint64_t grow; /* tx.serial that must be exceeded by what arrives before the bound grows */
+	uint64_t arrived; /* serial of the latest repetition that has arrived, of several rails */
 };
 
 /* Before the first frame. */
 void gamma_repair_begin(struct gamma_flow *flow);
-/* After a search for lost frames, if any are to be sent again: adapts the bound. */
+/* After a search for lost frames, or an acknowledgement that caused none, if any are to be sent
+ * again: adapts the bound, and counts what is under way. */
 GAMMA_NOINLINE void gamma_repair_adapt(struct gamma_flow *flow);
+/* Of several rails: a frame that was sent again has arrived. That is no evidence of loss, since it
+ * is not known by which rail it came, but it is no longer under way. */
+void gamma_repair_arrived(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t passed);
 
 #endif /* GAMMA_FLOW_REPAIR_H */

@@ -254,6 +254,8 @@ bool gamma_send_window_receive_ack(struct gamma_flow *flow, const struct gamma_f
 	/* With several rails, the window of any may have become shorter. */
 	if (later || (window && (flow->rails || gamma_loss_reorder_window(flow) < window)))
 		gamma_loss_detect(flow, now);
+	else if (gamma_unlikely(tx->lost)) /* what was sent again and has arrived makes room */
+		gamma_repair_adapt(flow);
 	gamma_loss_acked(flow, tx->una != una || later, now);
 	/* Room in the window, or, with nothing under way any more, time to ask for credit. */
 	if ((tx->una != una && gamma_send_has_frames(flow)) || gamma_unlikely(flow->congestion.on))

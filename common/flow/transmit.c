@@ -388,6 +388,9 @@ static void data_unsent(struct gamma_flow *flow, const struct gamma_frame *frame
 	/* The acknowledgement that may have ridden on it has not left either. */
 	flow->ack.sent_limit = flow->credit.limit - 1;
 	gamma_send_window_mark_lost(flow, frame->seq);
+	/* The count is as old as the last frame that was lost. */
+	if (gamma_unlikely(flow->repair.flying >= flow->repair.bound))
+		gamma_repair_adapt(flow);
 }
 
 void gamma_transmit_unsent(struct gamma_flow *flow, const struct gamma_frame *frame, uint64_t now)

@@ -89,10 +89,18 @@ static bool overdue(const struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	       now > sent->time + grace(loss, flow->loss.wide);
 }
 
+/* By a count of its own: what has arrived is not under way. */
 static bool may_repair(const struct gamma_flow *flow)
 {
+	uint32_t flying = 0;
+
+	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
+		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
+
+		flying += sent->again && sent->state == GAMMA_SENT_FLYING;
+	}
 	return (!flow->congestion.on || gamma_congestion_is_open(flow)) &&
-	       flow->repair.flying < flow->repair.bound;
+	       flying < flow->repair.bound;
 }
 
 /* Evidence is acted on at once: after a progress call no frame is known or due to be lost. */

@@ -7,12 +7,12 @@
 
 enum { LONG = 1 << 20, EAGER = 16384 };
 
-static struct gamma_rail *rail(unsigned from, unsigned r)
+static inline struct gamma_rail *rail(unsigned from, unsigned r)
 {
 	return &net_flow(net, from, 1 - from)->rails->rail[r];
 }
 
-static void send_long(unsigned count)
+static inline void send_long(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		net_post(net, 1, LONG);

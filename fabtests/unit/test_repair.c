@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Unit tests of common/flow/repair.c: the bound alone, and a flow that obeys it. */
-#include "pair_fixture.h"
+#include "rails_fixture.h"
+
+#include <errno.h>
+
+#include "flow/rails_nics.h"
 
 enum {
 	FIRST = GAMMA_REPAIR_FIRST,
@@ -169,6 +173,113 @@ static void sender__repeats_a_bounded_burst(void **state)
 	net_finish(net, SEC);
 }
 
+/* Nothing was lost any more, so that nothing was counted: all that was sent again has arrived. */
+static void sender__repeats_what_the_link_refused_after_a_repair(void **state)
+{
+	struct gamma_repair *repair;
+
+	(void) state;
+	net_exchange(net);
+	repair = &net_flow(net, 0, 1)->repair;
+	repair->flying = repair->bound;
+	net->nodes[0].link_error = -EAGAIN;
+	net_post(net, 1, ALONE);
+	net_send(net, 0, 1, ALONE, GAMMA_WHEN_ARRIVED);
+	net_run(net, 10 * US);
+	net->nodes[0].link_error = 0;
+	net_finish(net, 100 * MS);
+	assert_int_equal(net_stats(net, 0)->probes_out, 0);
+}
+
+/* ---- several rails: of a repetition that arrives it is not known by which one it came ---- */
+
+static struct gamma_flow *lose_of_message(unsigned lost)
+{
+	struct gamma_flow *sender = net_flow(net, 0, 1);
+
+	net_rule(net, (struct rule){.fate = DROP,
+				    .kind = GAMMA_KIND_DATA,
+				    .op = GAMMA_OP_BULK,
+				    .seq = ANY_SEQ,
+				    .times = lost});
+	net_post(net, 1, FRAMES * 1400);
+	net_send(net, 0, 1, FRAMES * 1400, GAMMA_WHEN_ARRIVED);
+	while (sender->repair.flying < sender->repair.bound)
+		net_step(net, net->now + SEC);
+	return sender;
+}
+
+/* It makes room for the next one at once, not only when a probe is answered. */
+static void rails__what_arrives_makes_room(void **state)
+{
+	struct gamma_flow *sender;
+	uint64_t probes;
+
+	(void) state;
+	net->nodes[0].broken[1] = true;
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 1, net->now);
+	sender = lose_of_message(FRAMES);
+	sender->repair.bound = LEAST;
+	while (sender->repair.flying >= LEAST)
+		net_step(net, net->now + SEC);
+	probes = net_stats(net, 0)->probes_out;
+	net_finish(net, 50 * MS);
+	assert_true(net_stats(net, 0)->probes_out <= probes + 2);
+}
+
+static void rails__bound_grows_by_repetitions(void **state)
+{
+	struct gamma_flow *sender = lose_of_message(100);
+	uint32_t bound = sender->repair.bound = LEAST;
+
+	(void) state;
+	sender->repair.grow = sender->tx.serial;
+	while (net->nodes[1].received < 2) {
+		net_step(net, net->now + SEC);
+		bound = gamma_max(bound, sender->repair.bound);
+	}
+	assert_true(bound >= 4 * LEAST);
+	net_finish(net, SEC);
+}
+
+/* An answer counts as often as it likes: only what left since the bound was set shows that it may
+ * grow. */
+static void rails__bound_stays_until_later_frames_arrive(void **state)
+{
+	struct gamma_flow *sender = net_flow(net, 0, 1);
+	uint32_t bound = sender->repair.bound;
+
+	(void) state;
+	sender->tx.serial += 100;
+	sender->repair.grow = sender->tx.serial;
+	sender->repair.end = sender->tx.next + 1;
+	sender->rails->arrived = sender->tx.serial + 1;
+	gamma_repair_adapt(sender);
+	assert_int_equal(sender->repair.bound, bound);
+	rail(0, 1)->loss.rack_serial = sender->tx.serial + 1;
+	gamma_repair_adapt(sender);
+	assert_int_equal(sender->repair.bound, 2 * bound);
+}
+
+/* What left by it is not under way any more, and others have room for it. */
+static void rails__flying_forgets_those_of_a_rail_that_is_left(void **state)
+{
+	struct gamma_flow *sender;
+	uint32_t by_second = 0;
+
+	(void) state;
+	sender = lose_of_message(100);
+	for (uint32_t seq = sender->tx.una; seq != sender->tx.next; seq++) {
+		const struct gamma_sent *it = gamma_send_window_at(&sender->tx, seq);
+
+		by_second += it->again && it->state == GAMMA_SENT_FLYING && it->rail == 1;
+	}
+	assert_int_not_equal(by_second, 0);
+	gamma_rails_nics_down(&net->nodes[0].ep.local, 1, net->now);
+	assert_int_equal(sender->repair.flying, sender->repair.bound - by_second);
+	net_finish(net, SEC);
+}
+
 #define BOUND_TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -183,6 +294,11 @@ int main(void)
 		BOUND_TEST(flying__counts_what_was_sent_again),
 		BOUND_TEST(flying__at_the_bound_waits),
 		NET_TEST(sender__repeats_a_bounded_burst),
+		NET_TEST(sender__repeats_what_the_link_refused_after_a_repair),
+		RAILS_TEST(rails__what_arrives_makes_room),
+		RAILS_TEST(rails__bound_grows_by_repetitions),
+		RAILS_TEST(rails__bound_stays_until_later_frames_arrive),
+		RAILS_TEST(rails__flying_forgets_those_of_a_rail_that_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
