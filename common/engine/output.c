@@ -33,6 +33,13 @@ static unsigned train_of(const struct gamma_endpoint *endpoint, const struct gam
 	return flow->rails && gamma_rails_choice_has_trains(flow) ? endpoint->train : 0;
 }
 
+/* Whether the flow's next frames are a longer message's, which leave so. */
+static bool is_in_train(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
+{
+	return train_of(endpoint, flow) &&
+	       (gamma_send_is_placed(flow) || gamma_send_part_of(flow) != GAMMA_SEND_ALONE);
+}
+
 /* Frames that fit in a burst: whole trains. */
 static unsigned burst_size(const struct gamma_endpoint *endpoint)
 {
@@ -350,14 +357,15 @@ static unsigned send_to_shm_peer(struct gamma_endpoint *endpoint, struct gamma_f
 	return GAMMA_FLOW_TURN;
 }
 
-/* Frames that one progress call may send. On a slow link fewer, so that arrivals do not wait long.
- */
-static unsigned send_budget(const struct gamma_endpoint *endpoint)
+/* Frames that one progress call may send, this flow's first. On a slow link fewer, so that arrivals
+ * do not wait long. How long a raw frame takes says nothing of those in trains. */
+static unsigned send_budget(const struct gamma_endpoint *endpoint, const struct gamma_flow *flow)
 {
 	uint64_t frames = GAMMA_SEND_US * GAMMA_NS_PER_US / (endpoint->packet->frame_ns + 1);
 	const unsigned train = endpoint->train;
 
-	if (gamma_unlikely(train) && gamma_links_brings_trains(endpoint))
+	if (gamma_unlikely(train) &&
+	    (gamma_links_brings_trains(endpoint) || is_in_train(endpoint, flow)))
 		return (GAMMA_SEND_BUDGET + train - 1) / train * train;
 	return (unsigned) gamma_min(gamma_max(frames, GAMMA_SEND_LEAST), GAMMA_SEND_BUDGET);
 }
@@ -436,7 +444,8 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		resume_stalled(endpoint, now);
 	if (gamma_list_empty(ready))
 		return;
-	budget = send_budget(endpoint);
+	budget = send_budget(endpoint,
+			     gamma_list_first(ready, struct gamma_flow, ready_entry));
 	while (!gamma_list_empty(ready) && budget) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 
@@ -468,7 +477,7 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 
 	if (gamma_list_empty(&flow->ready_entry))
 		return;
-	budget = send_budget(endpoint);
+	budget = send_budget(endpoint, flow);
 	now = gamma_now();
 	if (gamma_unlikely(endpoint->local.deferred.flow))
 		gamma_fastpath_process_deferred(endpoint, now);

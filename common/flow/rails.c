@@ -385,8 +385,12 @@ void gamma_rails_ask_anew(struct gamma_flow *flow, uint64_t now)
 
 void gamma_rails_heard(struct gamma_flow *flow, uint64_t now)
 {
-	flow->rails->came |= (uint8_t) (1u << flow->local->rail);
-	flow->rails->came_last = flow->local->rail;
+	const uint8_t rail = flow->local->rail;
+
+	flow->rails->came |= (uint8_t) (1u << rail);
+	flow->rails->came_last = rail;
+	if (rail)
+		flow->rails->rail[rail].came_at = now;
 	gamma_rails_ask(flow, now);
 }
 

@@ -63,6 +63,7 @@ struct gamma_rail {
 				* arrived nor to be lost */
 	uint64_t sent_arrived; /* ns: when the latest of what has arrived by it left */
 	uint64_t since;        /* ns: of its last answer, or since an answer is due */
+	uint64_t came_at;      /* ns: over UDP, beside raw ones: when the peer's last frames came */
 	uint64_t look;         /* ns: when it is to be looked at next */
 	bool probing;          /* a probe of it is not answered */
 	bool wanted;           /* a probe of it is to leave */

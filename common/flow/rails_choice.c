@@ -159,15 +159,17 @@ bool gamma_rails_choice_has_trains(const struct gamma_flow *flow)
 	return false;
 }
 
-/* A peer that has just taken frames there goes on looking for a while. */
+/* A peer that has just taken frames there goes on looking for a while. So does one that has just
+ * sent some there: it waits for their acknowledgement. */
 bool gamma_rails_choice_is_expected(const struct gamma_flow *flow, uint64_t now)
 {
 	for (unsigned r = 1; r < flow->local->rail_count; r++) {
 		const struct gamma_rail *rail = &flow->rails->rail[r];
+		uint64_t last = gamma_max(rail->since, rail->came_at);
 
 		if (takes_trains(flow, r) &&
 		    (rail->in_flight ||
-		     now < rail->since + GAMMA_RAIL_EXPECTED_US * GAMMA_NS_PER_US))
+		     now < last + GAMMA_RAIL_EXPECTED_US * GAMMA_NS_PER_US))
 			return true;
 	}
 	return false;

@@ -7,6 +7,8 @@
 #include <errno.h>
 
 #include "engine/dispatch.h"
+#include "engine/links.h"
+#include "engine/output.h"
 #include "flow/rails_choice.h"
 #include "flow/rails_nics.h"
 
@@ -112,6 +114,41 @@ static void udp__an_eager_message_soon_after_another_is_all_there(void **state)
 	send_each(20, EAGER);
 	assert_int_equal(net->nodes[0].left[0] - raw, 1);
 	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+}
+
+/* So is one that has just sent frames there: it waits for their acknowledgement. */
+static void udp__an_eager_message_soon_after_the_peers_is_all_there(void **state)
+{
+	unsigned raw = net->nodes[0].left[0];
+
+	(void) state;
+	net->options.latency = US;
+	net_run(net, GAMMA_RAIL_EXPECTED_US * US);
+	net_post(net, 0, EAGER);
+	net_send(net, 1, 0, EAGER, GAMMA_WHEN_ARRIVED);
+	net_finish(net, SEC);
+	send_each(1, EAGER);
+	assert_int_equal(net->nodes[0].left[0], raw);
+	net_run(net, GAMMA_RAIL_EXPECTED_US * US);
+	send_each(1, EAGER);
+	assert_int_equal(net->nodes[0].left[0], raw + 1);
+}
+
+/* Raw frames that take long bound what leaves in one call, but not what leaves in trains. */
+static void udp__an_eager_message_leaves_whole_beside_slow_raw_frames(void **state)
+{
+	struct gamma_endpoint *endpoint = &net->nodes[0].ep;
+	unsigned left = net->nodes[0].left[0] + net->nodes[0].left[1];
+
+	(void) state;
+	endpoint->train = 44;
+	endpoint->packet->frame_ns = GAMMA_SEND_US * US / GAMMA_SEND_LEAST;
+	endpoint->rails[1].idle = GAMMA_LINKS_IDLE;
+	net_post(net, 1, EAGER);
+	net_send(net, 0, 1, EAGER, GAMMA_WHEN_ARRIVED);
+	gamma_output(endpoint, net->now);
+	assert_int_equal(net->nodes[0].left[0] + net->nodes[0].left[1] - left, 1 + EAGER / 1400);
+	net_finish(net, SEC);
 }
 
 /* A train would bring them later than they come by themselves. */
@@ -547,6 +584,8 @@ int main(void)
 		UDP_TEST(udp__an_eager_message_goes_on_there),
 		UDP_TEST(udp__an_eager_message_behind_others_is_all_there),
 		UDP_TEST(udp__an_eager_message_soon_after_another_is_all_there),
+		UDP_TEST(udp__an_eager_message_soon_after_the_peers_is_all_there),
+		UDP_TEST(udp__an_eager_message_leaves_whole_beside_slow_raw_frames),
 		UDP_TEST(udp__an_eager_message_of_three_frames_stays_raw),
 		UDP_TEST(udp__nothing_toward_a_slow_port),
 		UDP_TEST(udp__a_peer_that_is_gone_is_declared_dead_in_time),
