@@ -75,10 +75,6 @@ count_results() {
 	done
 }
 
-# Tests in virtual clusters that measure times or count frames: one at a time. The others wait most
-# of their time, and several run at once, each in clusters of its own.
-tests_alone='/test_\(bench\|discover\|pingpong\|shm\|small_message\)'
-
 # run_suite NAME FOLDER [MAKE-ARGUMENT...]: runs automake's tests there, one at a time unless an
 # argument is -j. True only if all pass.
 run_suite() {
@@ -114,27 +110,18 @@ build_part() {
 		part "build tests$name" make -C "$dir" -j"$jobs" check TESTS=
 }
 
-# all_tests FOLDER: the names of that build's tests, a line each.
-all_tests() {
+# tests_in [-v] FOLDER PATTERN: the tests of that build whose path matches; with -v the others.
+tests_in() {
+	local invert=()
+	[ "$1" != -v ] || { invert=(-v) && shift; }
 	# shellcheck disable=SC2016 # for make to expand
 	printf 'include Makefile\nprint-tests:\n\t@echo $(TESTS)\n' |
-		make -s -C "$1" -f - print-tests | tr ' ' '\n'
-}
-
-# cluster_tests FOLDER [GREP-OPTION]: those in virtual clusters that run alone; with -v those that
-# need not.
-cluster_tests() {
-	all_tests "$1" | grep '^fabtests/functional/' | grep "${@:2}" -- "$tests_alone" | tr '\n' ' '
-}
-
-# other_tests FOLDER: those that need no virtual cluster.
-other_tests() {
-	all_tests "$1" | grep -v '^fabtests/functional/' | tr '\n' ' '
+		make -s -C "$1" -f - print-tests | tr ' ' '\n' | grep "${invert[@]}" "$2" | tr '\n' ' '
 }
 
 # test_programs FOLDER: the compiled tests, without the scripts.
 test_programs() {
-	all_tests "$1" | grep -v '\.\(sh\|py\)$' | tr '\n' ' '
+	tests_in -v "$1" '\.\(sh\|py\)$'
 }
 
 # test_api.sh makes every call of libfabric, from several threads too.
@@ -195,11 +182,9 @@ command_test() {
 	[ "$1" = some ] || export GAMMA_TEST_LONG=1
 	if build_part "" "$build/werror" --enable-werror; then
 		run_suite " (unit, simulator)" "$build/werror" -j"$jobs" \
-			TESTS="$(other_tests "$build/werror")" || true
-		run_suite " (virtual clusters, one at a time)" "$build/werror" \
-			TESTS="$(cluster_tests "$build/werror")" || true
-		run_suite " (virtual clusters, $((2 * jobs)) at once)" "$build/werror" -j$((2 * jobs)) \
-			TESTS="$(cluster_tests "$build/werror" -v)" || true
+			TESTS="$(tests_in -v "$build/werror" ^fabtests/functional/)" || true
+		run_suite " (virtual cluster)" "$build/werror" -j"$jobs" \
+			TESTS="$(tests_in "$build/werror" ^fabtests/functional/)" || true
 		[ "$1" = some ] || test_more
 	fi
 	test_end
