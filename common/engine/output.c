@@ -444,8 +444,7 @@ void gamma_output(struct gamma_endpoint *endpoint, uint64_t now)
 		resume_stalled(endpoint, now);
 	if (gamma_list_empty(ready))
 		return;
-	budget = send_budget(endpoint,
-			     gamma_list_first(ready, struct gamma_flow, ready_entry));
+	budget = send_budget(endpoint, gamma_list_first(ready, struct gamma_flow, ready_entry));
 	while (!gamma_list_empty(ready) && budget) {
 		struct gamma_flow *flow = gamma_list_first(ready, struct gamma_flow, ready_entry);
 

@@ -168,8 +168,7 @@ bool gamma_rails_choice_is_expected(const struct gamma_flow *flow, uint64_t now)
 		uint64_t last = gamma_max(rail->since, rail->came_at);
 
 		if (takes_trains(flow, r) &&
-		    (rail->in_flight ||
-		     now < last + GAMMA_RAIL_EXPECTED_US * GAMMA_NS_PER_US))
+		    (rail->in_flight || now < last + GAMMA_RAIL_EXPECTED_US * GAMMA_NS_PER_US))
 			return true;
 	}
 	return false;

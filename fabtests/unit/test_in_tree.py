@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """contrib/in-tree/lay-out: what it puts into another project's tree is complete. The trees are
-stubs; fabtests/functional/test_in_tree.sh builds real ones. Started by `make check`, or by hand from
-anywhere."""
+stubs; fabtests/functional/test_in_tree.sh builds real ones. Started by `make check`, or by hand
+from anywhere."""
 
 import filecmp
 import os

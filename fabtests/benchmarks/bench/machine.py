@@ -10,8 +10,8 @@ import subprocess
 import time
 
 # A probe is of the same mode if it took this much more or less. Core-to-core latency is 30 to 60 ns
-# between close processors, with no effect on other figures, and 200 to 270 ns between distant processors,
-# which slows all down.
+# between close processors, with no effect on other figures, and 200 to 270 ns between distant
+# ones, which slows all down.
 BOUNCE_FACTOR = 2
 WORK_FACTOR = 1.25
 # Of one processor: what other programs may take during a measurement.
