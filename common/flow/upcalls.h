@@ -40,9 +40,9 @@ bool gamma_send_is_fenced(const struct gamma_flow *flow);
 bool gamma_send_fills_frame(const struct gamma_flow *flow);
 /* Whether the next frame to be made has its place at the receiver, whatever arrives before it. */
 bool gamma_send_is_placed(const struct gamma_flow *flow);
-/* Whether it is one of an eager message, or of a WRITE, of more than a few frames: the first, or
- * another one. */
-enum { GAMMA_SEND_FEW = 1 }; /* so many frames are there sooner by themselves than in a train */
+/* Whether it is one of an eager message, or of a WRITE, of more than GAMMA_SEND_FEW frames: the
+ * first, or another one. */
+enum { GAMMA_SEND_FEW = 1 }; /* frames that are there sooner by themselves than in a train */
 enum gamma_send_part { GAMMA_SEND_ALONE, GAMMA_SEND_BEGINS, GAMMA_SEND_GOES_ON };
 enum gamma_send_part gamma_send_part_of(const struct gamma_flow *flow);
 /* Whether it is one of a long WRITE, not the first: the receiver keeps what comes early, so that

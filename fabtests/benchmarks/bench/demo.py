@@ -281,8 +281,7 @@ class Demo:
                      for value in (self.median(name, provider) for provider in PROVIDERS)]
             verdict = row.verdict(self.median(name, "gamma"), self.median(name, "tcp"))
             yield f"{row.text:36} " + " ".join(f"{cell:>11}" for cell in cells) + f"   {verdict}"
-        yield ("One way; medians of three or more interleaved rounds at one speed of the machine; "
-               "the kernel's offloads on.")
+        yield "One way; medians of three or more interleaved rounds; the kernel's offloads on."
         if self.unsteady:
             rows = "all" if len(self.unsteady) == len(ROWS) else ", ".join(self.unsteady)
             yield f"The machine's speed changed too often. Figures of several speeds: {rows}."
