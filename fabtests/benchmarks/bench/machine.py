@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The machine's speed: a virtual machine is faster or slower from second to second. A probe, a
-fixed piece of work, precedes and follows each measurement; the mode that most probes of a part saw
-is the one that counts there. And how much processor time other programs took meanwhile."""
+fixed piece of work, precedes and follows each measurement. A run looks for a mode to measure in and
+waits for it, for some time, before each measurement. And how much processor time other programs
+took meanwhile."""
 
 import json
 import os
@@ -14,6 +15,8 @@ import time
 # ones, which slows all down.
 BOUNCE_FACTOR = 2
 WORK_FACTOR = 1.25
+# The mode to measure in is the fastest that at least this share of the first probes saw.
+WANTED_SHARE = 0.15
 # Of one processor: what other programs may take during a measurement.
 OTHERS_SHARE = 0.25
 
@@ -25,6 +28,7 @@ class Probe:
         self.program = str(program)
         self.cpus = sorted(os.sched_getaffinity(0))[:2]
         self.seen = []  # of all probes: bounce in ns, work in us
+        self.wanted = None  # the probe whose mode is the one to measure in
 
     def take(self):
         """The number of the probe just made. One processor alone is not probed."""
@@ -37,22 +41,42 @@ class Probe:
         self.seen.append((found["bounce_ns"], found["work_us"]))
         return len(self.seen) - 1
 
+    def choose(self, seconds, pause=0.1):
+        """Probes for so long and takes the fastest mode that is no exception as the wanted one."""
+        first, end = len(self.seen), time.monotonic() + seconds
+        while len(self.seen) == first or time.monotonic() < end:
+            self.take()
+            time.sleep(pause)
+        seen = self.seen[first:]
+        often = [probe for probe in seen
+                 if sum(alike(probe, other) for other in seen) >= WANTED_SHARE * len(seen)]
+        fastest = min(often or seen)
+        self.wanted = most_alike([probe for probe in seen if alike(probe, fastest)])
+
+    def wait(self, seconds, pause=0.1):
+        """The number of a probe in the wanted mode, or of the last one made after so long."""
+        end = time.monotonic() + seconds
+        while True:
+            number = self.take()
+            if self.wanted is None or self.fits(number, self.wanted) or time.monotonic() >= end:
+                return number
+            time.sleep(pause)
+
     def usual(self, begin=0, end=None):
         """Of these probes, by their numbers, the one that most others resemble."""
-        seen = self.seen[begin:end]
-        return max(seen, key=lambda probe: sum(alike(probe, other) for other in seen))
+        return most_alike(self.seen[begin:end])
 
     def fits(self, number, usual):
         return alike(self.seen[number], usual)
 
-    def summary(self, begin=0, end=None):
-        usual = self.usual(begin, end)
-        seen = self.seen[begin:end]
+    def summary(self, mode, begin=0):
+        """What the probes from the first one on saw of this mode."""
+        seen = self.seen[begin:]
         return {
             "probes": len(seen),
-            "of_the_usual_mode": sum(alike(probe, usual) for probe in seen),
-            "bounce_ns": usual[0],
-            "work_us": usual[1],
+            "of_the_mode": sum(alike(probe, mode) for probe in seen),
+            "bounce_ns": mode[0],
+            "work_us": mode[1],
             "bounce_ns_range": [min(p[0] for p in seen), max(p[0] for p in seen)],
         }
 
@@ -88,6 +112,10 @@ def process_used(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         user, system = (int(word) for word in file.read().rpartition(")")[2].split()[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
+def most_alike(probes):
+    return max(probes, key=lambda probe: sum(alike(probe, other) for other in probes))
 
 
 def alike(one, other):

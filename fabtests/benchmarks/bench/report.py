@@ -10,7 +10,7 @@ from headlines import headlines
 from machine import OTHERS_SHARE
 from results import KEPT_MIN
 
-QUIET_SHARE = 0.9  # of the samples; with fewer undisturbed ones the machine counts as disturbed
+QUIET_SHARE = 0.9  # of the figures; with fewer undisturbed ones the machine counts as disturbed
 SCREEN_ROW = "{:33} {:>8} {:>8} {:>8} {:>8}  {}"
 COLUMNS = "{:46} {:>9} {:>12} {:>24} {:>7}"
 FAILURES_SHOWN = 3
@@ -26,9 +26,9 @@ def machine_text(results):
 
 def quiet_text(results):
     """The verdict of the probes on the whole run."""
-    share = results.kept_share()
+    share = results.undisturbed_share()
     bounces = sorted(mode["bounce_ns"] for mode in results.modes.values())
-    text = f"{share:.0%} of the samples undisturbed"
+    text = f"{share:.0%} of the figures undisturbed"
     if bounces:
         text += f", core-to-core latency {bounces[len(bounces) // 2]:.0f} ns"
     if share >= QUIET_SHARE:
@@ -119,7 +119,7 @@ def mode_lines(results):
     yield "\n==== the machine, by probes\n"
     for part, mode in results.modes.items():
         low, high = mode["bounce_ns_range"]
-        yield (f"{part:10} {mode['of_the_usual_mode']:3} of {mode['probes']:3}: core-to-core "
+        yield (f"{part:10} {mode['of_the_mode']:3} of {mode['probes']:3}: core-to-core "
                f"latency {mode['bounce_ns']:.0f} ns, a computation {mode['work_us']:.0f} us "
                f"(all: {low:.0f} to {high:.0f} ns)")
     yield ("Kept: samples between two probes of that mode, with other programs using less than "

@@ -33,7 +33,7 @@ class Sample:
     number: float
     others: float      # share of one processor that other programs took
     probes: tuple = () # numbers of the probe before and the one after
-    kept: bool = True  # the machine was in the part's usual mode, and ours
+    kept: bool = True  # the machine was in the mode that counts, and ours
 
 
 @dataclass
@@ -89,9 +89,10 @@ class Results:
         return {row.size: row.median() for row in sorted(self.of_part(part), key=lambda r: r.size)
                 if (row.case, row.what) == (case, what)}
 
-    def kept_share(self):
-        samples = [sample for row in self.rows.values() for sample in row.samples]
-        return sum(sample.kept for sample in samples) / len(samples) if samples else 0
+    def undisturbed_share(self):
+        """Of the rows: those whose median is of undisturbed samples only."""
+        rows = self.rows.values()
+        return sum(row.counted()[1] for row in rows) / len(rows) if rows else 0
 
     # ---- JSON ----
 

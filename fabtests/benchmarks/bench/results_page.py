@@ -35,9 +35,10 @@ METHOD = """## Method
 
 - Cases are interleaved, each round in the opposite order. Every figure is a median of at least {kept} samples, unless
   the machine was too busy for as many rounds.
-- A probe (core-to-core latency, a fixed computation) precedes and follows each sample. A sample is kept if both probes
-  show the usual speed of the machine and other programs use little processor time. If fewer than {kept} samples of a row
-  are kept, all of them count; `report.txt` marks such rows.
+- A probe (core-to-core latency, a fixed computation) precedes and follows each sample. The run waits for the fastest
+  speed of the machine that is no exception, for some time, and repeats samples of another speed. A sample is kept if
+  both probes show this speed and other programs use little processor time. If fewer than {kept} samples of a row are
+  kept, all of them count; `report.txt` marks such rows.
 - On a virtual cable the sender's processor copies each frame into the receiver's ring. A real NIC does this itself.
 - All rows, with their spread: `build/bench/report.txt` and `report.json` of a run of your own.
 """
