@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "flow/flow.h"
+#include "flow/rails_mtu.h"
 
 enum {
 	BACKOFF_MAX = 2,       /* doublings of the time between two padded probes */
@@ -304,7 +305,7 @@ void gamma_path_mtu_delivered(struct gamma_flow *flow, const struct gamma_sent *
 	if (gamma_likely(!sent->large))
 		return;
 	if (gamma_unlikely(sent->rail)) {
-		gamma_rails_large_passed(flow, sent);
+		gamma_rails_mtu_passed(flow, sent);
 		return;
 	}
 	path->refused = 0;
@@ -360,7 +361,7 @@ void gamma_path_mtu_lost(struct gamma_flow *flow, uint32_t seq, uint64_t now)
 	if (!sent->large || flow->same_host)
 		return;
 	if (gamma_unlikely(sent->rail)) {
-		gamma_rails_large_lost(flow, sent, now);
+		gamma_rails_mtu_lost(flow, sent, now);
 		return;
 	}
 	if (!path->losses || path->passed >= path->suspect_serial || suspect_arrived(flow) ||

@@ -17,6 +17,7 @@
 #include "flow/flow.h"
 #include "flow/rails_choice.h"
 #include "flow/rails_list.h"
+#include "flow/rails_mtu.h"
 #include "flow/rails_nics.h"
 
 enum {
@@ -146,7 +147,7 @@ uint64_t gamma_rails_answer_time(const struct gamma_flow *flow)
 	return longest;
 }
 
-static void look_later(struct gamma_flow *flow, unsigned r, uint64_t when)
+void gamma_rails_look_later(struct gamma_flow *flow, unsigned r, uint64_t when)
 {
 	flow->rails->rail[r].look = when;
 	look_at(flow, when);
@@ -176,7 +177,7 @@ void gamma_rails_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, u
 		rail->round_idle = true;
 	}
 	if (rail->look == GAMMA_NEVER)
-		look_later(flow, sent->rail, now + silence(flow, sent->rail));
+		gamma_rails_look_later(flow, sent->rail, now + silence(flow, sent->rail));
 }
 
 void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
@@ -187,17 +188,13 @@ void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent)
 	flow->rails->rail[sent->rail].in_flight--;
 }
 
-static bool has_smaller_mtu(const struct gamma_rail *rail)
-{
-	return rail->mtu < rail->most && rail->mtu_tries < GAMMA_RAIL_MTU_TRIES;
-}
-
 /* Something has come back by it, or because of what left by it: it works. Only the answer to a
  * larger probe shows whether it passes larger frames. */
 static void note_answer(struct gamma_flow *flow, unsigned r, uint64_t heard)
 {
 	struct gamma_rail *rail = &flow->rails->rail[r];
-	bool asks_for_more = gamma_rails_is_usable(flow->rails, r) && r && has_smaller_mtu(rail);
+	bool asks_for_more =
+		gamma_rails_is_usable(flow->rails, r) && r && gamma_rails_mtu_is_smaller(rail);
 
 	rail->since = gamma_max(rail->since, heard);
 	rail->unanswered = rail->overtaken = 0;
@@ -227,69 +224,6 @@ void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_sent *sent, uin
 	note_answer(flow, sent->rail, heard);
 }
 
-void gamma_rails_large_passed(struct gamma_flow *flow, const struct gamma_sent *sent)
-{
-	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
-
-	rail->large_losses = 0;
-	rail->refused = 0;
-}
-
-/* What surely passes, until a padded probe of the rail is answered. */
-static uint32_t safe_size(const struct gamma_flow *flow, uint8_t r)
-{
-	uint32_t safe = is_udp(flow, r) ? GAMMA_SAFE_MTU_UDP : GAMMA_SAFE_MTU;
-
-	return (uint32_t) gamma_min(flow->rails->rail[r].most, safe);
-}
-
-static void use_safe_size(struct gamma_flow *flow, uint8_t r)
-{
-	struct gamma_rail *rail = &flow->rails->rail[r];
-
-	rail->mtu = safe_size(flow, r);
-	rail->mtu_tries = rail->large_losses = 0;
-	rail->refused = 0;
-	gamma_rails_want_probe(flow, r);
-}
-
-/* A full queue or a lost carrier refuses frames of any size, and soon takes them again; a virtual
- * NIC whose peer has a smaller MTU always refuses the large ones. */
-void gamma_rails_large_refused(struct gamma_flow *flow, uint8_t r, uint64_t now)
-{
-	struct gamma_rail *rail = &flow->rails->rail[r];
-
-	if (!rail->refused) {
-		rail->refused = now;
-	} else if (rail->mtu > safe_size(flow, r) &&
-		   now - rail->refused >= GAMMA_MTU_REFUSED_US * GAMMA_NS_PER_US) {
-		use_safe_size(flow, r);
-	} else if (now - rail->refused >= GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US) {
-		rail->blocked = true;
-		look_later(flow, r, now);
-	}
-}
-
-/* Every Ethernet passes 1,500 bytes, nearly: a rail that does not for long is not used. The first
- * one's path may carry less: path_mtu.c. */
-void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent, uint64_t now)
-{
-	struct gamma_rail *rail = &flow->rails->rail[sent->rail];
-
-	if (!rail->large_losses++)
-		rail->large_since = now;
-	if (rail->large_losses < GAMMA_RAIL_MTU_LOSSES)
-		return;
-	rail->large_losses = GAMMA_RAIL_MTU_LOSSES;
-	if (rail->mtu > safe_size(flow, sent->rail)) {
-		use_safe_size(flow, sent->rail);
-	} else if (now - rail->large_since >= GAMMA_MTU_BELOW_US * GAMMA_NS_PER_US) {
-		rail->blocked = true;
-		rail->large_losses = 0;
-		look_later(flow, sent->rail, now); /* the search for lost frames goes on */
-	}
-}
-
 /* ---- probes ---- */
 
 void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail)
@@ -314,24 +248,11 @@ void gamma_rails_want_probes(struct gamma_flow *flow)
 			gamma_rails_want_probe(flow, r);
 }
 
-/* One that is not used shows by its answer that it passes frames of that size: two of three times
- * as large as both NICs allow, since the first answer may come late, and then still counts. */
-uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail)
-{
-	const struct gamma_rail *it = &flow->rails->rail[rail];
-
-	if (!rail)
-		return 0;
-	if (it->state == GAMMA_RAIL_USABLE)
-		return has_smaller_mtu(it) ? it->most : 0;
-	return it->unanswered % 3 == 2 ? safe_size(flow, rail) : it->most;
-}
-
 /* The number stays while the size does: a late answer is one, too. */
 void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 {
 	struct gamma_rail *it = &flow->rails->rail[rail];
-	uint32_t size = gamma_rails_probe_size(flow, rail);
+	uint32_t size = gamma_rails_mtu_probe_size(flow, rail);
 
 	if (size != it->probe_size && it->probe_first)
 		it->probe = gamma_random_next(&flow->local->random);
@@ -344,7 +265,7 @@ void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 		it->probe_serial = flow->tx.serial;
 	}
 	if (it->look > now + silence(flow, rail))
-		look_later(flow, rail, now + silence(flow, rail));
+		gamma_rails_look_later(flow, rail, now + silence(flow, rail));
 }
 
 /* Until the next look at a rail, the longer the more often its probe could not leave: dozens of
@@ -364,7 +285,7 @@ void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now
 	it->wanted = false;
 	it->held_up = (uint8_t) gamma_min(it->held_up + 1, SHIFT_MAX);
 	if (it->look > now + look_time(flow, rail))
-		look_later(flow, rail, now + look_time(flow, rail));
+		gamma_rails_look_later(flow, rail, now + look_time(flow, rail));
 }
 
 /* ---- what the peer says ---- */
@@ -451,20 +372,9 @@ static void try_rails(struct gamma_flow *flow, uint64_t now)
 	for (uint8_t r = 1; r < rails->count; r++) {
 		if (rails->rail[r].proven && rails->rail[r].state == GAMMA_RAIL_NONE)
 			gamma_rails_try(flow, r, now);
-		else if (gamma_rails_is_usable(rails, r) && has_smaller_mtu(&rails->rail[r]))
-			look_later(flow, r, now);
-	}
-}
-
-/* It passes frames of that size. One that was not padded, and is answered only after the rail was
- * doubted, says nothing new of that. */
-static void take_size(struct gamma_rail *rail, uint32_t size)
-{
-	if (rail->state != GAMMA_RAIL_USABLE && size) {
-		rail->mtu = size;
-		rail->mtu_tries = 0;
-	} else if (size) {
-		rail->mtu = (uint32_t) gamma_max(rail->mtu, size);
+		else if (gamma_rails_is_usable(rails, r) &&
+			 gamma_rails_mtu_is_smaller(&rails->rail[r]))
+			gamma_rails_look_later(flow, r, now);
 	}
 }
 
@@ -509,13 +419,13 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		gamma_loss_take_probe_time(loss, rail->probe_rtt);
 	rail->sent_arrived = gamma_max(rail->sent_arrived, rail->probe_first);
 	if (r) /* the own NIC's MTU may have been lowered since it left */
-		take_size(rail, (uint32_t) gamma_min(rail->probe_size, rail->most));
+		gamma_rails_mtu_take(rail, (uint32_t) gamma_min(rail->probe_size, rail->most));
 	note_answer(flow, r, now);
 	if (rail->state != GAMMA_RAIL_USABLE)
 		begin_to_use(flow, r);
 	gamma_rails_choice_of_ordered(flow);
-	if (!r || rail->in_flight || has_smaller_mtu(rail))
-		look_later(flow, r, now + silence(flow, r));
+	if (!r || rail->in_flight || gamma_rails_mtu_is_smaller(rail))
+		gamma_rails_look_later(flow, r, now + silence(flow, r));
 	gamma_loss_detect(flow, now);
 	gamma_loss_rearm(flow, now);
 	gamma_flow_ready(flow);
@@ -734,7 +644,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 	}
 	rail->blocked = false;
 	if (rail->state == GAMMA_RAIL_NONE ||
-	    (used && !rail->in_flight && !rail->probing && !has_smaller_mtu(rail)))
+	    (used && !rail->in_flight && !rail->probing && !gamma_rails_mtu_is_smaller(rail)))
 		return;
 	if (used && now >= quiet && !gamma_rails_nics_look(flow->local, r, now) &&
 	    rail->state == GAMMA_RAIL_DOUBTED)
@@ -743,7 +653,7 @@ static void look_at_rail(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		rail->look = now + silence(flow, r);
 	else if (rail->probing && !rail->held_up)
 		probe_again(flow, r, now);
-	else if (used && r && has_smaller_mtu(rail))
+	else if (used && r && gamma_rails_mtu_is_smaller(rail))
 		gamma_rails_want_probe(flow, r); /* a rail that is busy is not quiet for long */
 	else if (used && now < quiet)
 		rail->look = quiet;

@@ -138,8 +138,6 @@ GAMMA_NOINLINE void gamma_rails_transmitted(struct gamma_flow *flow, struct gamm
 void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 /* It cannot leave now. */
 void gamma_rails_probe_later(struct gamma_flow *flow, uint8_t rail, uint64_t now);
-/* Bytes to which the next probe of that rail is to be padded; 0: not at all. */
-uint32_t gamma_rails_probe_size(const struct gamma_flow *flow, uint8_t rail);
 /* Asks for a probe of a rail; of all that are used. */
 GAMMA_NOINLINE void gamma_rails_want_probe(struct gamma_flow *flow, uint8_t rail);
 GAMMA_NOINLINE void gamma_rails_want_probes(struct gamma_flow *flow);
@@ -167,18 +165,13 @@ GAMMA_NOINLINE void gamma_rails_delivered(struct gamma_flow *flow, struct gamma_
 					  uint64_t heard);
 /* It is lost, and so not in flight any more. */
 GAMMA_NOINLINE void gamma_rails_lost(struct gamma_flow *flow, struct gamma_sent *sent);
-/* A frame above the least MTU has arrived, or is lost; not of the first rail. */
-GAMMA_NOINLINE void gamma_rails_large_passed(struct gamma_flow *flow,
-					     const struct gamma_sent *sent);
-GAMMA_NOINLINE void gamma_rails_large_lost(struct gamma_flow *flow, const struct gamma_sent *sent,
-					   uint64_t now);
-/* Its link did not take one; not of the first rail. */
-GAMMA_NOINLINE void gamma_rails_large_refused(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 GAMMA_NOINLINE void gamma_rails_timeout(struct gamma_flow *flow, uint64_t now);
 
-/* ---- for rails_nics.c ---- */
+/* ---- for rails_mtu.c and rails_nics.c ---- */
 
 bool gamma_rails_other_is_usable(const struct gamma_rails *rails, unsigned except);
+/* Looks at that rail next then, ns. */
+void gamma_rails_look_later(struct gamma_flow *flow, unsigned rail, uint64_t when);
 /* Its frames leave by other rails. */
 GAMMA_NOINLINE void gamma_rails_doubt(struct gamma_flow *flow, uint8_t rail, uint64_t now);
 /* Both ends have it: a probe shows whether it passes. */

@@ -11,6 +11,7 @@
 #include "flow/control.h"
 #include "flow/flow.h"
 #include "flow/rails_choice.h"
+#include "flow/rails_mtu.h"
 #include "flow/upcalls.h"
 
 /* ---- frames built when the path carried larger ones: they leave in parts ---- */
@@ -382,7 +383,7 @@ static void data_unsent(struct gamma_flow *flow, const struct gamma_frame *frame
 	sent->part = frame->part_at;
 	flow->repair.flying -= sent->again && flow->repair.flying;
 	if (sent->large && sent->rail)
-		gamma_rails_large_refused(flow, sent->rail, now);
+		gamma_rails_mtu_refused(flow, sent->rail, now);
 	else if (sent->large)
 		gamma_path_mtu_refused(flow, now);
 	/* The acknowledgement that may have ridden on it has not left either. */
