@@ -9,6 +9,7 @@
 #include "engine/peers.h"
 #include "engine/shm_path.h"
 #include "flow/rails_choice.h"
+#include "flow/rails_mtu.h"
 #include "flow/rails_nics.h"
 #include "flow/transmit.h"
 #include "message/copies.h"
@@ -130,6 +131,20 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 	return false;
 }
 
+/* A virtual NIC may refuse it for its size alone. */
+static bool is_jumbo(const struct gamma_frame *frame)
+{
+	return frame->head_len + gamma_iov_len(frame->iov, frame->iov_count) >
+	       GAMMA_SAFE_MTU + GAMMA_ETH_LEN;
+}
+
+/* A padded probe is there to find out what passes. That a link does not take it says nothing of
+ * smaller frames, which show whether the link is full. */
+static bool refuses_size(const struct gamma_frame *frame, int error)
+{
+	return frame->kind == GAMMA_KIND_PROBE && error == -EAGAIN && is_jumbo(frame);
+}
+
 static uint32_t stalls_of(const struct gamma_endpoint *endpoint, uint8_t rail)
 {
 	return rail ? endpoint->rails[rail].stalls : endpoint->stalls[0];
@@ -160,13 +175,6 @@ static void give_up_rail(struct gamma_endpoint *endpoint, uint8_t rail)
 		if (!rail && !flow->same_host && !(flow->rails && flow->rails->count > 1))
 			gamma_flow_fail(flow, -ENODEV, GAMMA_NIC_REMOVED);
 	}
-}
-
-/* A virtual NIC may refuse it for its size alone. */
-static bool is_jumbo(const struct gamma_frame *frame)
-{
-	return frame->head_len + gamma_iov_len(frame->iov, frame->iov_count) >
-	       GAMMA_SAFE_MTU + GAMMA_ETH_LEN;
 }
 
 /* A NIC does not take this frame. If it is down, was removed, or has taken nothing for long, what
@@ -220,6 +228,11 @@ static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *l
 		return true;
 	for (unsigned i = sent; i < count; i++)
 		gamma_transmit_unsent(burst[i].flow, &burst[i], now);
+	if (refuses_size(&burst[sent], error)) {
+		if (burst[sent].op == GAMMA_PROBE_RAIL)
+			gamma_rails_mtu_probe_refused(burst[sent].flow, rail);
+		return true;
+	}
 	if (error == -ECONNREFUSED) {
 		end_refused_flow(burst[sent].flow, now);
 		return true;
@@ -314,9 +327,13 @@ static void send_by_rails(struct gamma_endpoint *endpoint, unsigned count, uint6
 		sent = link->ops->send(link, &burst[first], end - first, &error);
 		if (endpoint->local.rails_udp && asks_for_udp(endpoint, &burst[first], end - first))
 			gamma_links_expect(endpoint);
+		if (gamma_unlikely(sent < end - first)) {
+			if (refuses_size(&burst[first + sent], error))
+				end = first + sent + 1; /* what stands behind it is offered */
+			else
+				refused |= (uint8_t) (1u << rail);
+		}
 		account_frames(endpoint, link, false, &burst[first], end - first, sent, error, now);
-		if (sent < end - first)
-			refused |= (uint8_t) (1u << rail);
 	}
 }
 

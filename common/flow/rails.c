@@ -257,6 +257,7 @@ void gamma_rails_probing(struct gamma_flow *flow, uint8_t rail, uint64_t now)
 	if (size != it->probe_size && it->probe_first)
 		it->probe = gamma_random_next(&flow->local->random);
 	it->probe_size = size;
+	it->probe_refused = false;
 	it->wanted = false;
 	it->held_up = 0;
 	it->probe_last = now;

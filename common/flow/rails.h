@@ -70,6 +70,7 @@ struct gamma_rail {
 	uint8_t held_up;       /* how often in a row it could not, as the link was full */
 	uint32_t probe;        /* its number, the same in repetitions */
 	uint32_t probe_size;   /* bytes to which the last one was padded; 0: it was not */
+	bool probe_refused;    /* its link did not take it, perhaps for that size */
 	uint64_t probe_first;  /* ns: when it left first; 0: it has not */
 	uint64_t probe_last;   /* ns: when it left last */
 	uint64_t probe_serial; /* transmissions before it left first */

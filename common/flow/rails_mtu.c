@@ -89,7 +89,17 @@ uint32_t gamma_rails_mtu_probe_size(const struct gamma_flow *flow, uint8_t rail)
 		return 0;
 	if (it->state == GAMMA_RAIL_USABLE)
 		return gamma_rails_mtu_is_smaller(it) ? it->most : 0;
-	return it->unanswered % 3 == 2 ? safe_size(flow, rail) : it->most;
+	return it->probe_refused || it->unanswered % 3 == 2 ? safe_size(flow, rail) : it->most;
+}
+
+/* A link that is not full takes the size that surely passes: that is asked for at once. Of a rail
+ * that is used, a timer asks for the larger size again. */
+void gamma_rails_mtu_probe_refused(struct gamma_flow *flow, uint8_t rail)
+{
+	if (flow->state != GAMMA_FLOW_OPEN || flow->rails->rail[rail].state == GAMMA_RAIL_USABLE)
+		return;
+	flow->rails->rail[rail].probe_refused = true;
+	gamma_rails_want_probe(flow, rail);
 }
 
 /* It passes frames of that size. One that was not padded, and is answered only after the rail was

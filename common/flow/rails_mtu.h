@@ -16,6 +16,8 @@ struct gamma_sent;
 bool gamma_rails_mtu_is_smaller(const struct gamma_rail *rail);
 /* Bytes to which the next probe of that rail is to be padded; 0: not at all. */
 uint32_t gamma_rails_mtu_probe_size(const struct gamma_flow *flow, uint8_t rail);
+/* Its link did not take the last one, which was larger than what surely passes. */
+GAMMA_NOINLINE void gamma_rails_mtu_probe_refused(struct gamma_flow *flow, uint8_t rail);
 /* A probe of that size, 0: not padded, was answered. */
 void gamma_rails_mtu_take(struct gamma_rail *rail, uint32_t size);
 /* A DATA frame above the least MTU has arrived, or is lost. */

@@ -23,7 +23,8 @@ struct gamma_link;
 
 struct gamma_link_ops {
 	/* Sends a burst of frames and returns how many of them left. If fewer than count, the next
-	 * frame could not leave now, and *error is the reason: -EAGAIN (try again later),
+	 * frame could not leave now, and *error is the reason: -EAGAIN (try again later; or the
+	 * other end of a virtual NIC takes no frames of that size: the kernel's error is the same),
 	 * -ECONNREFUSED (no process owns that port), -EPROTO (the peer writes nonsense),
 	 * -EMSGSIZE (the NIC's MTU was lowered; the link's mtu field has the new one), -ENETDOWN
 	 * (the NIC is down: try again later), or -ENODEV (it was removed: no frame will

@@ -208,23 +208,26 @@ static void check_busy(const struct node *node)
 			 node->ep.local.rails_busy);
 }
 
-static void check_flow_rails(struct node *node, const struct gamma_flow *flow)
+/* The first rail that both ends have and this one does not use; -1: it uses all. */
+static int unused_rail(const struct node *node, const struct gamma_flow *flow)
 {
 	unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
 	const struct sim_config *config = &node->sim->config;
 	unsigned both = gamma_min(config->nics[node->index], config->nics[peer]);
 
 	if (flow->state != GAMMA_FLOW_OPEN || !flow->heard_of || !flow->rails)
-		return;
+		return -1;
 	for (unsigned r = 0; r < both; r++)
 		if (((config->udp[node->index] ^ config->udp[peer]) >> r & 1) == 0 &&
 		    flow->rails->rail[r].state != GAMMA_RAIL_USABLE)
-			sim_fail(node->sim, "node %u does not use its NIC %u toward node %u again",
-				 node->index, r, peer);
+			return (int) r;
+	return -1;
 }
 
-void check_rails(struct sim *sim)
+bool check_rails(struct sim *sim, bool fail)
 {
+	bool all = true;
+
 	for (unsigned i = 0; i < sim->config.nodes; i++) {
 		struct node *node = node_of(sim, i);
 		struct gamma_list *pos;
@@ -235,13 +238,21 @@ void check_rails(struct sim *sim)
 			const struct gamma_flow *flow =
 				gamma_list_entry(pos, struct gamma_flow, all_entry);
 			unsigned peer = (unsigned) flow->addr.mac[4] << 8 | flow->addr.mac[5];
+			int unused;
 
-			if (sim->nodes[peer].state == NODE_ALIVE && moves(node_of(sim, peer)) &&
-			    flow->epoch == sim->nodes[peer].epoch && sim_flow(sim, peer, i) &&
-			    sim_flow(sim, peer, i)->state == GAMMA_FLOW_OPEN)
-				check_flow_rails(node, flow);
+			if (sim->nodes[peer].state != NODE_ALIVE || !moves(node_of(sim, peer)) ||
+			    flow->epoch != sim->nodes[peer].epoch || !sim_flow(sim, peer, i) ||
+			    sim_flow(sim, peer, i)->state != GAMMA_FLOW_OPEN)
+				continue;
+			unused = unused_rail(node, flow);
+			all &= unused < 0;
+			if (unused >= 0 && fail)
+				sim_fail(sim,
+					 "node %u does not use its NIC %d toward node %u again", i,
+					 unused, peer);
 		}
 	}
+	return all;
 }
 
 static uint64_t unexpected_bytes(const struct gamma_flow *flow)

@@ -291,7 +291,8 @@ void check_step(struct node *node);     /* after every progress call and every f
 void check_progress(struct node *node); /* after a progress call */
 void check_ring_drop(struct node *node, const struct frame *frame);
 void check_closed(struct node *node);
-void check_rails(struct sim *sim); /* all is whole again, and was for seconds */
+/* All is whole again, and was for seconds: whether each rail is used. */
+bool check_rails(struct sim *sim, bool fail);
 
 /* ---- pcap.c ---- */
 struct pcap *pcap_open(const char *path);

@@ -154,9 +154,10 @@ void totals_print(const struct totals *totals, double seconds)
 	       (unsigned long long) totals->evidence_checks, (unsigned long long) totals->events,
 	       (unsigned long long) totals->virtual_ms / 1000);
 	printf("worst        settled %.3f s after the faults, %llu %% of the bound; "
-	       "%llu KiB of memory; %llu KiB unexpected at one node\n",
+	       "all rails used again %.1f s after that; %llu KiB of memory; %llu KiB unexpected at "
+	       "one node\n",
 	       (double) totals->max_settle_us / 1e6,
-	       (unsigned long long) totals->max_settle_percent,
+	       (unsigned long long) totals->max_settle_percent, (double) totals->max_rails_ms / 1e3,
 	       (unsigned long long) totals->max_memory >> 10,
 	       (unsigned long long) totals->max_unexpected >> 10);
 }

@@ -51,10 +51,11 @@ struct totals {
 	/* maxima */
 	uint64_t max_settle_us;      /* from the end of the faults until all was settled */
 	uint64_t max_settle_percent; /* of the bound */
+	uint64_t max_rails_ms;       /* after that, until all rails were used again */
 	uint64_t max_memory;         /* bytes */
 	uint64_t max_unexpected;     /* bytes that one node held */
 };
-#define TOTALS_MAXIMA 4
+#define TOTALS_MAXIMA 5
 
 void totals_add(struct totals *to, const struct totals *from);
 void totals_print(const struct totals *totals, double seconds);

@@ -395,7 +395,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 			break;
 		}
 		if (other_end_drops(sim, len)) {
-			*error = -ENOBUFS;
+			*error = -EAGAIN; /* as with a full queue */
 			break;
 		}
 		n = node->train ? gamma_train_count(&frames[sent], most - sent) : 1;
