@@ -168,3 +168,69 @@ const struct sim_scenario scenario_rail_fails = {
 	.configure = gigabit,
 	.run = one_fails,
 };
+
+/* ---- virtual NICs ---- */
+
+enum { JUMBO = 9000, HOSTS = 13 };
+
+static void many(struct sim_config *config)
+{
+	config->nodes = HOSTS;
+	config->mtu = JUMBO;
+	config->latency = 20 * SIM_US;
+	for (unsigned i = 0; i < HOSTS; i++)
+		config->nics[i] = 2;
+}
+
+static bool all_use_both(struct sim *sim, void *arg)
+{
+	(void) arg;
+	for (unsigned i = 1; i < HOSTS; i++)
+		if (sim_flow(sim, 0, i)->rails->rail[1].state != GAMMA_RAIL_USABLE)
+			return false;
+	return true;
+}
+
+static void begin_streams(struct sim *sim, struct scenario_stream streams[HOSTS], unsigned count)
+{
+	for (unsigned i = 1; i < HOSTS; i++) {
+		streams[i] = stream_of(count);
+		streams[i].to = i;
+		scenario_stream(sim, &streams[i]);
+	}
+}
+
+/* The other ends get a smaller MTU in the midst of streams; later one NIC is cut off for long. */
+static void refused(struct sim *sim)
+{
+	struct scenario_stream streams[HOSTS];
+	uint64_t plugged;
+
+	sim_virtual_nics(sim);
+	begin_streams(sim, streams, 4);
+	sim_run(sim, 5 * SIM_MS);
+	sim_switch_mtu(sim, GAMMA_SAFE_MTU);
+	sim_finish(sim, 10 * SIM_SEC);
+	SIM_CHECK(sim, !scenario_stats(sim).rails_doubted, "%llu times a NIC was doubted",
+		  (unsigned long long) scenario_stats(sim).rails_doubted);
+	sim_rail_cut(sim, 0, 1, GAMMA_NEVER);
+	begin_streams(sim, streams, 1);
+	sim_finish(sim, 10 * SIM_SEC);
+	sim_run(sim, SIM_SEC);
+	SIM_CHECK(sim, !all_use_both(sim, NULL), "a NIC that is cut off is used");
+	sim_rail_cut(sim, 0, 1, 0);
+	plugged = sim_now(sim);
+	SIM_CHECK(sim, sim_run_until(sim, all_use_both, NULL, 600 * SIM_MS),
+		  "the NIC is not used again toward all within 600 ms");
+	scenario_report("none was doubted; one that was cut off is used again toward %u peers "
+			"after %.0f ms",
+			HOSTS - 1, (double) (sim_now(sim) - plugged) / 1e6);
+}
+
+const struct sim_scenario scenario_rail_virtual = {
+	.name = "rail-virtual",
+	.summary =
+		"virtual NICs refuse large frames: none is doubted, nor waits for others' probes",
+	.configure = many,
+	.run = refused,
+};

@@ -17,7 +17,7 @@ extern const struct sim_scenario scenario_exchange, scenario_one_loss, scenario_
 	scenario_slow_port_away, scenario_routed_fair, scenario_bottleneck_fair,
 	scenario_bottleneck_marked, scenario_two_nics_marked, scenario_train_loss,
 	scenario_train_loss_cost, scenario_train_mtu, scenario_foreign_source, scenario_rails,
-	scenario_rail_fails;
+	scenario_rail_fails, scenario_rail_virtual;
 
 const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_exchange,
@@ -67,6 +67,7 @@ const struct sim_scenario *const sim_scenarios[] = {
 	&scenario_group_tail,
 	&scenario_rails,
 	&scenario_rail_fails,
+	&scenario_rail_virtual,
 	NULL,
 };
 
