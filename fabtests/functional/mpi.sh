@@ -59,10 +59,12 @@ mpi_python() {
 	mpi_env=("PYTHONPATH=$mpi4py" "MPI4PY_MPIABI=$1")
 }
 
-# Ranks outnumber cores, so a waiting rank yields. The two networks must be named.
+# Ranks outnumber cores, so a waiting rank yields. The two networks must be named. Jobs that fail end
+# their processes without two pauses of a second on each host.
 mpi_openmpi() {
 	mpi_env+=(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+		OMPI_MCA_odls_base_sigkill_timeout=0 PRTE_MCA_odls_base_sigkill_timeout=0
 		OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_tcp_if_include=gam0)
 	mpi_launch+=(--bind-to none --map-by node)
 }
