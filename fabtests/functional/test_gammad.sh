@@ -520,7 +520,7 @@ restart_gammad1
 
 # ---- gammad ends and comes back ----
 
-as labuser fi_pingpong -p gamma -e rdm -c -S 1024 -I 200000
+as labuser fi_pingpong -p gamma -e rdm -c -S 1024 -I 100000
 rm -f "$shared/stats"
 start server node01 120 "${words[@]}"
 wait_for_port node01 47592 5

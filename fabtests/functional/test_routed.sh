@@ -27,9 +27,9 @@ for icmp in on off; do
 	pingpong "the router's MTU is smaller, ICMP $icmp" 30 -c -S 100000 -I 10
 	lab router --mtu 1500
 	# It shrinks while the messages go to and fro.
-	start server node01 60 fi_pingpong -p gamma -e rdm -c -S 100000 -I 3000
+	start server node01 60 fi_pingpong -p gamma -e rdm -c -S 100000 -I 600
 	wait_for_port node01 47592 5 || not_ok "the server listens" "$work/server.out"
-	start client node02 60 fi_pingpong -p gamma -e rdm -c -S 100000 -I 3000 "$(mgt 1)"
+	start client node02 60 fi_pingpong -p gamma -e rdm -c -S 100000 -I 600 "$(mgt 1)"
 	sleep 0.4
 	lab router --mtu 1100
 	if wait_end client && wait_end server; then
