@@ -20,7 +20,7 @@ lab impair node02 --loss 2 --dup 1
 run "2 % lost" "${reliable[@]}"
 counted "2 % lost: repaired" 'map(.retransmissions) | add > 100'
 lab impair node02 --delay 200us --jitter 100us --reorder 5
-mapfile -t sampled < <(sample "${reliable[@]}")
+mapfile -t sampled < <(sample 0 "${reliable[@]}")
 run "late and out of order" "${sampled[@]}"
 lab_down
 
