@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
 #
-# Compiles the simulator alone, with the caller's flags, outside the build: for
+# Compiles the simulator or a file of it, with the caller's flags, outside the build: for
 # test_bugs.sh, which changes the sources, and for coverage.sh. Sourced by both, after lib.sh,
 # which sets the folders:
 # shellcheck disable=SC2154

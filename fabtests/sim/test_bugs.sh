@@ -4,7 +4,8 @@
 # Checks the checks: each patch in bugs/ plants a bug in the protocol's code, such as a developer
 # might make, and the simulator must find it within the seeds that `make check` runs. The sources
 # themselves stay as they are: the patch is applied to a copy of one file, which is compiled and
-# linked in place of the true one. By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
+# linked with the build's objects in place of the true one.
+# By hand: abs_top_builddir=BUILD fabtests/sim/test_bugs.sh [NAME...]
 #
 # A patch's first line describes the bug; a line "seeds FIRST-LAST" names other seeds to search, and
 # "scenario NAME" the scenario that must fail in their place.
@@ -18,7 +19,8 @@
 patches=$top_srcdir/fabtests/sim/bugs
 need_tool patch
 [[ $(makefile_value GAMMA_CFLAGS) != *-fsanitize* ]] ||
-	skip "compiles by itself, whatever the flags of this build"
+	skip "the simulator's own checks are to find them, not the sanitizers"
+true_sim=$abs_top_builddir/fabtests/sim/gamma-sim
 
 # The outcome of a bug: "found", or what went wrong and its cure.
 outcome() { # NAME WORD TEXT
@@ -40,10 +42,12 @@ plant() { # NAME
 		outcome "$name" broken "the patch does not apply to $file any more: make it anew"
 		return 1
 	fi
-	mapfile -t objects < <(sed "s|^|$work/true/|; s|\.c$|.o|" "$work/sources" |
-		grep -vxF "$work/true/${file%.c}.o")
+	mapfile -t objects < <(printf '%s\n' "$abs_top_builddir"/fabtests/sim/*.o |
+		grep -vxF "$abs_top_builddir/${file%.c}.o")
+	# Of the library the linker takes what is still missing: not the file that has been changed.
 	if ! sim_compile "$dir/$file" "$dir/changed.o" -O1 >"$dir/log" 2>&1 ||
-		! sim_link "$dir/gamma-sim" "" "$dir/changed.o" "${objects[@]}" >>"$dir/log" 2>&1; then
+		! sim_link "$dir/gamma-sim" "-fno-lto $(makefile_value GAMMA_LDFLAGS)" "$dir/changed.o" \
+			"${objects[@]}" "$abs_top_builddir/.libs/libgamma-common.a" >>"$dir/log" 2>&1; then
 		outcome "$name" broken "it does not compile: $(grep -m 1 error "$dir/log")"
 		return 1
 	fi
@@ -56,7 +60,7 @@ try_scenario() { # NAME SCENARIO
 	said=$(sed -n 's/^scenario [^:]*: FAILED: //p' "$dir/out")
 	if [ -z "$said" ]; then
 		outcome "$1" missed "not found by scenario $2: give it a check that sees it"
-	elif ! "$work/true-sim" --scenario "$2" >"$dir/out" 2>&1; then
+	elif ! "$true_sim" --scenario "$2" >"$dir/out" 2>&1; then
 		outcome "$1" broken "scenario $2 fails without it too: mend that first"
 	else
 		outcome "$1" found "scenario $2: $said"
@@ -84,7 +88,7 @@ hunt() { # NAME
 		outcome "$1" missed "not found in seeds $seeds: give the simulator a check or a draw for it"
 	elif [[ $said == 'the process ended'* ]]; then
 		outcome "$1" missed "seed $seed, $said: give the simulator a check that sees it before"
-	elif ! "$work/true-sim" --seeds "$seed-$seed" --jobs 1 >"$dir/out" 2>/dev/null; then
+	elif ! "$true_sim" --seeds "$seed-$seed" --jobs 1 >"$dir/out" 2>/dev/null; then
 		outcome "$1" broken "seed $seed fails without it too: mend that first"
 	else
 		outcome "$1" found "seed $seed, $start s: $said"
@@ -109,10 +113,11 @@ else
 	names=("${names[@]##*/}")
 	names=("${names[@]%.patch}")
 fi
-sources_in common fabtests/sim >"$work/sources"
-in_parallel compile_into "$work/true" -O1 <"$work/sources" || bail "the simulator does not compile"
-mapfile -t objects < <(sed "s|^|$work/true/|; s|\.c$|.o|" "$work/sources")
-sim_link "$work/true-sim" "" "${objects[@]}"
+# By hand the sources may be newer than the build.
+env -u MAKEFLAGS -u MAKELEVEL make -s -C "$abs_top_builddir" fabtests/sim/gamma-sim >"$work/make.out" 2>&1 || {
+	cat "$work/make.out"
+	bail "the simulator does not compile"
+}
 in_parallel hunt < <(printf '%s\n' "${names[@]}") || true
 for name in "${names[@]}"; do
 	report "$name"
