@@ -43,10 +43,21 @@ demo_table() {
 	done <"$build/demo.txt"
 }
 
+# Where only the tests have been built, their build serves: it differs in the treatment of warnings.
+build_for_demo() {
+	prepare
+	if [ -e "$build/Makefile" ] || needs_configure "$build/werror" --enable-werror; then
+		command_build quiet
+	else
+		build=$build/werror
+		step "build" make -C "$build" -j"$jobs"
+	fi
+}
+
 command_demo() {
 	local status=0
 	need_root demo
-	command_build quiet
+	build_for_demo
 	rm -f "$build"/demo.*
 	demo_lab=demo$$
 	shown=0
