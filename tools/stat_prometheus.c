@@ -81,7 +81,7 @@ static void print_round_trips(const struct stat_list *now)
 }
 
 static const struct family rail_families[] = {
-	{"rail_frames_out", "frames that left by this one of several NICs, but for the first",
+	{"rail_frames_out", "frames that left by this one of several NICs",
 	 offsetof(struct gamma_stats_rail, frames_out)},
 	{"rail_bytes_out", "bytes of these", offsetof(struct gamma_stats_rail, bytes_out)},
 	{"rail_retransmissions", "frames sent again by it",

@@ -426,6 +426,9 @@ const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
 			      struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX])
 {
+	const struct gamma_stats *stats = &endpoint->local.stats;
+	struct gamma_endpoint_rail *first = &rails[0];
+
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
 		const struct gamma_own_rail *own = &endpoint->local.own_rails[r];
 
@@ -437,6 +440,19 @@ unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
 			.returned = own->returns,
 			.round_trip = gamma_links_round_trip(endpoint, r),
 		};
+	}
+	if (!endpoint->local.rail_count)
+		return 0;
+	first->frames_out = stats->frames_out - endpoint->same_host_frames;
+	first->bytes_out = stats->bytes_out - endpoint->same_host_bytes;
+	first->retransmissions = stats->retransmissions;
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++) {
+		first->frames_out -= rails[r].frames_out;
+		first->bytes_out -= rails[r].bytes_out;
+		/* It is counted here when the link takes it, in all when it is built. */
+		first->retransmissions -= rails[r].retransmissions < first->retransmissions
+						  ? rails[r].retransmissions
+						  : first->retransmissions;
 	}
 	return endpoint->local.rail_count;
 }

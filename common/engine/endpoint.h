@@ -196,7 +196,7 @@ unsigned gamma_endpoint_fds(const struct gamma_endpoint *endpoint, int fds[GAMMA
 const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint);
 /* Of each of several NICs. */
 struct gamma_endpoint_rail {
-	/* Sent by it; of the first NIC 0: its frames are what has left by no other. */
+	/* Sent by it to other hosts. */
 	uint64_t frames_out, bytes_out, retransmissions;
 	uint64_t doubted;    /* times a flow ceased to use it */
 	uint64_t returned;   /* times one used it again */

@@ -210,6 +210,17 @@ static GAMMA_NOINLINE void count_of_rail(struct gamma_endpoint *endpoint, uint8_
 	}
 }
 
+static void count_same_host(struct gamma_endpoint *endpoint, const struct gamma_frame *frames,
+			    unsigned count)
+{
+	endpoint->same_host_frames += count;
+	for (unsigned i = 0; i < count; i++)
+		endpoint->same_host_bytes +=
+			frames[i].head_len + gamma_iov_len(frames[i].iov, frames[i].iov_count);
+	if (!frames[0].flow->has_shm_channel)
+		gamma_shm_path_find_channel(endpoint, frames[0].flow);
+}
+
 /* The link has taken so many of these frames, all of one rail. False: it is full. */
 static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *link, bool same_host,
 			   const struct gamma_frame *burst, unsigned count, unsigned sent,
@@ -222,8 +233,8 @@ static bool account_frames(struct gamma_endpoint *endpoint, struct gamma_link *l
 		endpoint->stalls[same_host] = 0;
 	else if (sent)
 		count_of_rail(endpoint, rail, burst, sent);
-	if (same_host && sent && !burst[0].flow->has_shm_channel)
-		gamma_shm_path_find_channel(endpoint, burst[0].flow);
+	if (same_host && sent)
+		count_same_host(endpoint, burst, sent);
 	if (gamma_likely(sent == count))
 		return true;
 	for (unsigned i = sent; i < count; i++)

@@ -61,8 +61,9 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint64_t sweep_at; /* ns: when there may be too many of them again */
 	struct gamma_dead_peers dead_peers;
-	uint32_t shm_peers;        /* flows over the shm link */
-	bool host_datagrams;       /* has sent a datagram over it */
+	uint32_t shm_peers;                         /* flows over the shm link */
+	uint64_t same_host_frames, same_host_bytes; /* sent over it */
+	bool host_datagrams;                        /* has sent a datagram over it */
 	bool backpressure;         /* on: shm peers send frames instead of inline messages */
 	uint64_t round;            /* polls so far */
 	uint32_t idle;             /* polls in a row that found nothing */

@@ -42,7 +42,7 @@ struct gamma_own_rail {
 	uint32_t most; /* ditto, when the endpoint was opened */
 	bool no_carrier;  /* when it was looked at last */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
-	/* Counters; the first one's frames are what the endpoint has sent by no other. */
+	/* Counters; the first one's frames are not counted: they are what no other has sent. */
 	uint64_t frames_out, bytes_out, retransmissions; /* the owner's */
 	uint64_t doubts, returns; /* times a flow ceased to use it, and used it again */
 	bool silent_reported;     /* that peers never answer on it */
