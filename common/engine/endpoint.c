@@ -59,6 +59,7 @@ static int set_random_key(struct gamma_random *random)
 static void set_limits(const struct gamma_endpoint *endpoint, struct gamma_limits *limits)
 {
 	limits->mtu = endpoint->packet->mtu;
+	limits->overhead = (uint16_t) endpoint->packet->overhead;
 	limits->local_mtu = endpoint->shm->link.mtu;
 	limits->eager_size = gamma_min(limits->eager_size, GAMMA_EAGER_MAX);
 }

@@ -32,6 +32,7 @@ struct gamma_limits {
 	uint64_t forget;          /* ns that a closed flow is remembered */
 	bool payload_crc;         /* checksum over payloads, both ways */
 	bool random_start;        /* frame numbers begin at random, else at 0 */
+	uint16_t overhead;        /* bytes of the headers of IP and UDP before a frame; raw: 0 */
 	uint32_t rail_mtu;        /* bytes: largest MTU of the NICs, if there are several; else 0 */
 };
 

@@ -22,16 +22,24 @@ enum {
 	NUMBERS_ANSWERED = 16, /* padded probes whose answers show that the peer has seen them */
 };
 
-/* Sizes tried below 1,500, largest first: tunnels and overlays, IPv6's least, old links. */
-static const uint16_t sizes[] = {GAMMA_SAFE_MTU, 1400, 1280, 1006, GAMMA_LEAST_MTU};
+/* Sizes tried below 1,500, largest first: tunnels and overlays, IPv6's least, old links. Headers of
+ * IP and UDP are in them. */
+static const uint16_t sizes[] = {GAMMA_SAFE_MTU, 1400, 1280, 1006};
+
+uint32_t gamma_path_mtu_safe(const struct gamma_local *local)
+{
+	return GAMMA_SAFE_MTU - local->limits.overhead;
+}
 
 /* The next smaller size to try, 0: none. */
-static uint32_t smaller_size(uint32_t size)
+static uint32_t smaller_size(const struct gamma_flow *flow, uint32_t size)
 {
+	const uint32_t overhead = flow->local->limits.overhead;
+
 	for (unsigned i = 0; i < gamma_array_size(sizes); i++)
-		if (sizes[i] < size)
-			return sizes[i];
-	return 0;
+		if (sizes[i] - overhead < size)
+			return sizes[i] - overhead;
+	return size > GAMMA_LEAST_MTU ? GAMMA_LEAST_MTU : 0;
 }
 
 /* Frames above `large` are watched: those that smaller ones could replace or, where nothing
@@ -71,7 +79,7 @@ static void aim(struct gamma_path_mtu *path, uint32_t size)
 /* What is used whenever larger frames are in doubt. */
 static uint32_t safe(const struct gamma_flow *flow)
 {
-	return (uint32_t) gamma_min(GAMMA_SAFE_MTU, flow->local->limits.mtu);
+	return (uint32_t) gamma_min(gamma_path_mtu_safe(flow->local), flow->local->limits.mtu);
 }
 
 /* Small frames at once; a padded probe of the former size shows whether they remain. */
@@ -100,7 +108,7 @@ void gamma_path_mtu_init(struct gamma_flow *flow)
 	const struct gamma_limits *limits = &flow->local->limits;
 
 	use(flow, flow->same_host ? limits->local_mtu : safe(flow));
-	flow->path_mtu.settled = flow->same_host || limits->mtu <= GAMMA_SAFE_MTU;
+	flow->path_mtu.settled = flow->same_host || limits->mtu <= gamma_path_mtu_safe(flow->local);
 	flow->path_mtu.probe = gamma_random_next(&flow->local->random);
 	flow->path_mtu.first = flow->path_mtu.probe + 1;
 }
@@ -223,12 +231,12 @@ static void probe_smaller_size(struct gamma_flow *flow, uint64_t now)
 
 	gamma_flow_addr_name(&flow->addr, name);
 	gamma_flow_addr_name(&flow->local->addr, own);
-	if (smaller_size(path->target) > path->mtu) {
-		aim(path, smaller_size(path->target));
+	if (smaller_size(flow, path->target) > path->mtu) {
+		aim(path, smaller_size(flow, path->target));
 		ask_for_probe(flow, now);
 		return;
 	}
-	if (path->mtu < GAMMA_SAFE_MTU && path->doubted)
+	if (path->mtu < gamma_path_mtu_safe(flow->local) && path->doubted)
 		warn_smaller(flow, path->doubted);
 	else if (path->proven)
 		gamma_warn("frames of %u bytes do not reach %s any more (from %s): falling back "

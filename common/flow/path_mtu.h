@@ -44,6 +44,8 @@ struct gamma_path_mtu {
 	uint64_t refused; /* ns: since when the link has refused large frames, 0: it has not */
 };
 
+/* Bytes that the frames of every Ethernet carry, whatever the own NIC's MTU is. */
+uint32_t gamma_path_mtu_safe(const struct gamma_local *local);
 void gamma_path_mtu_init(struct gamma_flow *flow);
 /* The peer's MTU as its address, or an answer of its own, says. */
 void gamma_path_mtu_learned(struct gamma_flow *flow, uint16_t peer_mtu, uint64_t now);

@@ -25,8 +25,8 @@ void gamma_rails_mtu_passed(struct gamma_flow *flow, const struct gamma_sent *se
 /* What surely passes, until a padded probe of the rail is answered. */
 static uint32_t safe_size(const struct gamma_flow *flow, uint8_t r)
 {
-	uint32_t safe =
-		gamma_local_rail_is_udp(flow->local, r) ? GAMMA_SAFE_MTU_UDP : GAMMA_SAFE_MTU;
+	uint32_t safe = gamma_local_rail_is_udp(flow->local, r) ? GAMMA_SAFE_MTU_UDP
+								: gamma_path_mtu_safe(flow->local);
 
 	return (uint32_t) gamma_min(flow->rails->rail[r].most, safe);
 }

@@ -55,7 +55,7 @@ struct gamma_link {
 	pid_t process;             /* that opened it; a forked child may only close it */
 	int fd;                    /* readable when a frame has arrived */
 	int connected_fd;          /* ditto, of a second socket; -1: there is none */
-	uint32_t mtu;              /* bytes after the Ethernet header */
+	uint32_t mtu;              /* bytes after the Ethernet header, or those of IP and UDP */
 	uint32_t slots;            /* frames that can wait without loss */
 	uint32_t train;            /* full frames that one call sends, or takes; 0: any number */
 	/* Call it before the first frame goes to another subnet; NULL: none can. */
@@ -69,7 +69,8 @@ struct gamma_link {
 	 */
 	const gamma_link_word *word;
 	uint64_t bits;
-	uint32_t ahead; /* bytes from the word to the frame, for prefetching */
+	uint32_t ahead;    /* bytes from the word to the frame, for prefetching */
+	uint32_t overhead; /* bytes of the headers of IP and UDP before a frame; raw: 0 */
 };
 
 /* The kernel has begun to write the frame, and will set the bits soon. Prefetch the frame's cache

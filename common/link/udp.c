@@ -56,6 +56,11 @@ struct udp_link {
 	struct gamma_train train; /* the one that is lent */
 };
 
+static uint32_t overhead(const struct gamma_udp_attr *attr)
+{
+	return attr->ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD;
+}
+
 /* ---- sending ---- */
 
 /* Whether the own address has been removed from the host, which is reported once until it is back.
@@ -199,7 +204,7 @@ static uint32_t current_mtu(struct udp_link *udp)
 	}
 	if (ioctl(udp->link.fd, SIOCGIFMTU, &request))
 		return 0;
-	return (uint32_t) request.ifr_mtu - (udp->attr.ipv6 ? IPV6_OVERHEAD : IPV4_OVERHEAD);
+	return (uint32_t) request.ifr_mtu - overhead(&udp->attr);
 }
 
 /* Why the kernel refused a train of so many frames: a link error, or 0: try again, perhaps singly.
@@ -629,6 +634,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	udp->link.stats = stats;
 	udp->link.process = getpid();
 	udp->link.mtu = attr->mtu;
+	udp->link.overhead = overhead(attr);
 	udp->link.train = gamma_train_length(attr->mtu);
 	udp->attr = *attr;
 	memcpy(udp->mac, mac, GAMMA_MAC_LEN);

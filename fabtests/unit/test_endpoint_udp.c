@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/state.h"
 #include "wire/codec.h"
 #include "wire/pseudo_mac.h"
 
@@ -46,6 +47,15 @@ static int setup(void **state)
 	open_udp(A);
 	open_udp(B);
 	return 0;
+}
+
+/* ---- frames ---- */
+
+static void frames__what_every_path_carries_is_less_the_headers(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_int_equal(gamma_path_mtu_safe(&sides[A].ep->local), MTU);
 }
 
 /* ---- trains ---- */
@@ -233,6 +243,7 @@ static void translated__is_reported_once_and_not_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		UDP_TEST(frames__what_every_path_carries_is_less_the_headers),
 		UDP_TEST(messages__of_all_lengths),
 		UDP_TEST(messages__of_one_train_leave_with_one_call),
 		UDP_TEST(messages__long_ones_leave_in_whole_trains),

@@ -357,6 +357,54 @@ static void small__learned_from_frames(void **state)
 	done(net);
 }
 
+/* ---- over UDP alone ---- */
+
+enum { UDP_HEADERS = 28 }; /* bytes, with IPv4's */
+
+/* Bytes after the Ethernet header. */
+static struct net *with_udp(uint32_t mtu, uint32_t switch_mtu)
+{
+	struct net *net = with(mtu - UDP_HEADERS, switch_mtu - UDP_HEADERS);
+
+	for (unsigned i = 0; i < 2; i++)
+		net->nodes[i].ep.local.limits.overhead = UDP_HEADERS;
+	return net;
+}
+
+static void udp__ordinary_asks_nothing(void **state)
+{
+	struct net *net = with_udp(1500, 1500);
+
+	(void) state;
+	exchange(net, 100000);
+	net_run(net, SEC);
+	assert_int_equal(net_stats(net, 0)->mtu_probes_out, 0);
+	end_with(net, 1500 - UDP_HEADERS, 0);
+}
+
+/* Hosts with jumbo frames, and a path that does not carry them: its first frames fit. */
+static void udp__jumbo_hosts_lose_nothing_on_an_ordinary_path(void **state)
+{
+	struct net *net = with_udp(9000, 1500);
+
+	(void) state;
+	begin(net, 1 << 20);
+	net_finish(net, 50 * MS);
+	exchange_for(net, 5000, 200);
+	assert_int_equal(net_stats(net, 0)->retransmissions, 0);
+	end_with(net, 1500 - UDP_HEADERS, 2); /* one of each host */
+}
+
+static void udp__below_1500_goes_on_with_what_passes(void **state)
+{
+	struct net *net = with_udp(1500, 1400);
+
+	(void) state;
+	exchange(net, 1 << 20);
+	exchange_for(net, 10000, 500);
+	end_with(net, 1400 - UDP_HEADERS, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +430,9 @@ int main(void)
 		TEST(below_576__refused_and_nothing_heard),
 		TEST(small__peer_below_1500),
 		TEST(small__learned_from_frames),
+		TEST(udp__ordinary_asks_nothing),
+		TEST(udp__jumbo_hosts_lose_nothing_on_an_ordinary_path),
+		TEST(udp__below_1500_goes_on_with_what_passes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

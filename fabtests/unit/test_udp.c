@@ -505,6 +505,13 @@ static void error__datagrams_still_arrive(void **state)
 	out->ops->release(out);
 }
 
+static void open__frames_and_headers_fill_the_nics_mtu(void **state)
+{
+	(void) state;
+	netns_needed();
+	assert_int_equal(out->mtu + out->overhead, 1500);
+}
+
 static void open__port_in_use(void **state)
 {
 	struct gamma_udp_attr a = attr(1);
@@ -718,6 +725,7 @@ int main(void)
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
 		LINK_TEST(error__the_port_has_no_owner),
 		LINK_TEST(error__datagrams_still_arrive),
+		LINK_TEST(open__frames_and_headers_fill_the_nics_mtu),
 		LINK_TEST(open__port_in_use),
 		LINK_TEST(address__that_is_gone_is_reported_once),
 		LINK_TEST(group__frames_reach_all_members_until_they_leave),
