@@ -17,7 +17,8 @@ mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multi
 lab_up 2
 count_frames
 lab impair node02 --loss 2 --dup 1
-run "2 % lost" "${reliable[@]}"
+mapfile -t sampled < <(sample 1 "${reliable[@]}")
+run "2 % lost" 64_mib "${sampled[@]}"
 counted "2 % lost: repaired" 'map(.retransmissions) | add > 100'
 lab impair node02 --delay 200us --jitter 100us --reorder 5
 mapfile -t sampled < <(sample 0 "${reliable[@]}")

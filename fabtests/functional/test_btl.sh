@@ -436,7 +436,7 @@ ordinary_user() {
 		[ "$(tr '\n' ' ' <"$work/who")" = "node01 labuser node02 labuser " ] || return 1
 	"$mpicc" -o "$shared/mpi_pingpong" "$top_srcdir/fabtests/benchmarks/mpi_pingpong.c" &&
 		chmod 755 "$shared/mpi_pingpong" &&
-		lab mpirun -np 2 --mca btl gamma "$shared/mpi_pingpong" 64 65536 2>"$work/said" || return 1
+		lab mpirun -np 2 --mca btl gamma "$shared/mpi_pingpong" 16384 1048576 2>"$work/said" || return 1
 	cat "$work/said"
 	[ ! -s "$work/said" ]
 }
