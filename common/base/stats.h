@@ -21,6 +21,7 @@
 	X(tx_direct, "messages sent at once in a frame of their own: the fast path")              \
 	X(tx_coalesced, "messages copied at once into a frame that others share")                 \
 	X(tx_queued, "messages queued for frames: the ordinary path")                             \
+	X(tx_run, "DATA frames of long messages made together with others of their train")        \
 	X(messages_in, "messages received")                                                       \
 	X(rx_fast,                                                                                \
 	  "messages delivered before the rest of their frame was processed: the fast path")       \

@@ -12,6 +12,7 @@
 #include "flow/rails_mtu.h"
 #include "flow/rails_nics.h"
 #include "flow/transmit.h"
+#include "flow/transmit_run.h"
 #include "message/copies.h"
 
 #include <errno.h>
@@ -63,6 +64,14 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 		(*count)++;
 		if (gamma_list_empty(&flow->ready_entry))
 			return true;
+		if (gamma_unlikely(train)) {
+			unsigned run = gamma_transmit_run(
+				flow, now, &endpoint->burst[*count - 1],
+				(unsigned) gamma_min(turns - turn - 1, most - *count));
+
+			turn += run;
+			*count += run;
+		}
 		/* In a train the few frames that a bounded flow may send cost little more than one.
 		 */
 		if (gamma_unlikely(flow->tx.bounded) && !train)

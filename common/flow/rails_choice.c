@@ -228,6 +228,23 @@ uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread)
 	return rail;
 }
 
+/* Over UDP alone: raw frames gain little, and may have to wait for a bound's end. Where there is
+ * one such rail its turn does not end. */
+unsigned gamma_rails_choice_run(struct gamma_flow *flow, uint8_t rail, unsigned most)
+{
+	struct gamma_rails *rails = flow->rails;
+	uint8_t candidates = rails_of_long(flow);
+
+	if (rail != rails->spread || rails->raw_left || !(candidates >> rail & 1) ||
+	    !gamma_local_rail_is_udp(flow->local, rail))
+		return 0;
+	if (candidates == 1u << rail)
+		return most;
+	most = (unsigned) gamma_min(most, rails->turn);
+	rails->turn = (uint8_t) (rails->turn - most);
+	return most;
+}
+
 static bool takes(const struct gamma_flow *flow, uint8_t rail, const struct gamma_sent *sent)
 {
 	return gamma_rails_is_usable(flow->rails, rail) && !(flow->local->rails_busy >> rail & 1) &&

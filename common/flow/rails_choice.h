@@ -19,6 +19,10 @@ struct gamma_sent;
  * takes.
  */
 GAMMA_NOINLINE uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread);
+/* How many more frames like the last one, which took this rail, would take it too, if nothing
+ * happens meanwhile: `most` at most. They count as chosen. */
+GAMMA_NOINLINE unsigned gamma_rails_choice_run(struct gamma_flow *flow, uint8_t rail,
+					       unsigned most);
 /* The same of a frame that left before. */
 GAMMA_NOINLINE uint8_t gamma_rails_choice_again(struct gamma_flow *flow, struct gamma_sent *sent,
 						bool spread);

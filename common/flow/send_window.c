@@ -87,6 +87,26 @@ void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *s
 	gamma_loss_transmitted(flow, now);
 }
 
+void gamma_send_window_run(struct gamma_flow *flow, const struct gamma_sent *last, uint32_t count,
+			   uint64_t now)
+{
+	struct gamma_send_window *tx = &flow->tx;
+
+	for (uint32_t i = 1; i <= count; i++) {
+		struct gamma_sent *sent = gamma_send_window_at(tx, tx->next);
+
+		*sent = *last;
+		sent->offset += (uint64_t) i * last->len;
+		sent->serial = ++tx->serial;
+		sent->ahead = (uint16_t) gamma_send_window_in_flight(tx);
+		sent->counted = false;
+		if (gamma_unlikely(flow->rails))
+			gamma_rails_transmitted(flow, sent, now);
+		tx->next++;
+	}
+	gamma_loss_transmitted(flow, now);
+}
+
 void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq)
 {
 	struct gamma_send_window *tx = &flow->tx;

@@ -64,6 +64,10 @@ bool gamma_send_window_is_open(const struct gamma_flow *flow);
 /* A free entry for the next new frame, or NULL: no credit, no window or no memory. */
 struct gamma_sent *gamma_send_window_next(struct gamma_flow *flow);
 void gamma_send_window_transmitted(struct gamma_flow *flow, struct gamma_sent *sent, uint64_t now);
+/* So many frames behind this one, the newest, have been transmitted: each is like it, and has the
+ * bytes behind those of the one before. There are entries for them. */
+void gamma_send_window_run(struct gamma_flow *flow, const struct gamma_sent *last, uint32_t count,
+			   uint64_t now);
 /* The next LOST frame, or NULL. */
 struct gamma_sent *gamma_send_window_next_lost(struct gamma_flow *flow, uint32_t *seq);
 void gamma_send_window_mark_lost(struct gamma_flow *flow, uint32_t seq);

@@ -55,6 +55,13 @@ uint32_t gamma_send_frame_room(const struct gamma_flow *flow, uint16_t extension
  */
 void gamma_send_frame_content(const struct gamma_sent *sent, struct gamma_content *content);
 unsigned gamma_send_frame_iov(const struct gamma_sent *sent, struct iovec *iov, unsigned max);
+/* How many frames behind this one, the newest, bring the next bytes of the same message, as many
+ * each, and are not among its last two: `most` at most. *bytes: where their payload stands, in one
+ * piece. */
+uint32_t gamma_send_run_begin(const struct gamma_flow *flow, const struct gamma_sent *last,
+			      uint32_t most, const uint8_t **bytes);
+/* So many of them have been made. */
+void gamma_send_run_end(const struct gamma_sent *last, uint32_t count);
 /* A frame was acknowledged: its memory may be used again. */
 void gamma_send_acked(struct gamma_flow *flow, struct gamma_sent *sent);
 

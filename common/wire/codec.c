@@ -360,6 +360,24 @@ bool gamma_codec_is_simple_fragment(const uint8_t *frame, size_t len)
 	       get16(at + 12) == GAMMA_EXT_FRAGMENT;
 }
 
+uint8_t *gamma_codec_build_behind(const uint8_t *first, uint32_t index, uint64_t len,
+				  uint8_t *payload)
+{
+	enum {
+		SUM = GAMMA_ETH_LEN + offsetof(struct gamma_header, checksum),
+		SEQ = GAMMA_ETH_LEN + offsetof(struct gamma_header, seq),
+		FRAGMENT = GAMMA_ETH_LEN + GAMMA_HEADER_LEN,
+		HEAD = FRAGMENT + LEN_FRAGMENT,
+	};
+	uint8_t *frame = payload - HEAD;
+
+	memcpy(frame, first, HEAD);
+	put32(frame + SEQ, get32(first + SEQ) + index);
+	put64(frame + FRAGMENT, get64(first + FRAGMENT) + index * len);
+	put32(frame + SUM, checksum(frame, GAMMA_HEADER_LEN + LEN_FRAGMENT));
+	return frame;
+}
+
 /* Told in an item, 8 bytes each but PORT; those of its op are not. */
 enum { ITEM_NAMED = GAMMA_EXT_TAG | GAMMA_EXT_CQ_DATA };
 

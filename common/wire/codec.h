@@ -82,6 +82,11 @@ bool gamma_codec_is_simple_message(const uint8_t *frame, size_t len);
  * Nothing is validated. */
 bool gamma_codec_is_simple_fragment(const uint8_t *frame, size_t len);
 
+/* From such a frame, the one that stands `index` behind it in a row: its number is higher by so
+ * much, and its bytes, `len` each, stand so much further on. As gamma_codec_build. */
+uint8_t *gamma_codec_build_behind(const uint8_t *first, uint32_t index, uint64_t len,
+				  uint8_t *payload);
+
 /* An item of a BATCH has the fields of the frame that it replaces: op, extensions, payload_len and
  * the values of the extensions; no other field is read or written. Only TAG, CQ_DATA and PORT are
  * signalled: the other extensions follow from the op. */

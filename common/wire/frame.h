@@ -24,11 +24,10 @@ enum gamma_ecn_mark {
 
 /* A frame to send: the bytes at `head`, then those of iov in order. */
 struct gamma_frame {
-	const uint8_t *head; /* Ethernet header, GAMMA header, and a payload that was copied */
-	size_t head_len;     /* bytes */
-	unsigned iov_count;
-	struct iovec iov[GAMMA_FRAME_IOV]; /* payload in place in the sender's memory */
+	const uint8_t *head;     /* Ethernet header, GAMMA header, and a payload that was copied */
+	size_t head_len;         /* bytes */
 	struct gamma_flow *flow; /* NULL: a frame without flow (RESET, answer to LOOKUP) */
+	unsigned iov_count;
 	uint32_t seq;
 	uint8_t kind, op;
 	bool part;        /* a part of a DATA frame that is too large for the path */
@@ -38,6 +37,7 @@ struct gamma_frame {
 	bool again;       /* of a part: the frame was transmitted before */
 	uint8_t rail;     /* by which it leaves */
 	uint16_t part_at; /* bytes: where in its payload */
+	struct iovec iov[GAMMA_FRAME_IOV]; /* payload in place in the sender's memory */
 	uint8_t room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX]; /* for heads that have no buffer */
 };
 

@@ -286,6 +286,37 @@ static void plain__a_message_and_its_acknowledgement(void **state)
 	assert_false(gamma_codec_is_simple_message(frame, GAMMA_ETH_LEN + fields.header_len));
 }
 
+static void behind__is_what_build_makes(void **state)
+{
+	uint8_t first_room[GAMMA_ETH_LEN + GAMMA_HEADER_MAX], room[2][sizeof(first_room)];
+	struct gamma_fields fields = {.kind = GAMMA_KIND_DATA,
+				      .op = GAMMA_OP_BULK,
+				      .flags = GAMMA_FLAG_BACKLOG,
+				      .extensions = GAMMA_EXT_FRAGMENT,
+				      .payload_len = 1460,
+				      .dst_port = 9228,
+				      .src_port = 9000,
+				      .tenant = 1000,
+				      .src_epoch = 7,
+				      .dst_epoch = 9,
+				      .seq = UINT32_MAX - 1,
+				      .fragment = 3ull << GAMMA_FRAGMENT_OFFSET_BITS | 100};
+	const uint8_t mac[GAMMA_MAC_LEN] = {2};
+	const uint8_t *first, *made, *built;
+
+	(void) state;
+	first = gamma_codec_build(&fields, mac, mac, 0x88b5, first_room + sizeof(first_room));
+	assert_true(gamma_codec_is_simple_fragment(first, GAMMA_ETH_LEN + fields.header_len));
+	for (uint32_t index = 0; index < 4; index++) {
+		made = gamma_codec_build_behind(first, index, 1460, room[0] + sizeof(room[0]));
+		built = gamma_codec_build(&fields, mac, mac, 0x88b5, room[1] + sizeof(room[1]));
+		assert_int_equal(made - room[0], built - room[1]);
+		assert_memory_equal(made, built, GAMMA_ETH_LEN + fields.header_len);
+		fields.seq++;
+		fields.fragment += 1460;
+	}
+}
+
 /* The flag PORT is no bit of the extensions on the wire, whatever else the frame has. */
 static void port__is_a_flag(void **state)
 {
@@ -416,6 +447,7 @@ int main(void)
 		TEST(parse__header_length_disagrees),
 		TEST(parse__payload_longer_than_the_frame),
 		TEST(plain__a_message_and_its_acknowledgement),
+		TEST(behind__is_what_build_makes),
 		TEST(port__is_a_flag),
 		TEST(port__tags),
 		TEST(items__come_back),
