@@ -330,6 +330,14 @@ static uint32_t new_epoch(const struct node *node)
 	return 0xe0000000u | node->index << 16 | (node->life & 0xffff);
 }
 
+/* Whether frames leave by it in trains, as over UDP. */
+static bool has_trains(const struct node *node, unsigned rail)
+{
+	const struct sim_config *config = &node->sim->config;
+
+	return rail ? config->udp[node->index] >> rail & 1 : config->trains;
+}
+
 static void begin_nic(struct node *node, unsigned rail, uint32_t mtu, uint32_t slots)
 {
 	struct nic *nic = &node->nics[rail];
@@ -339,6 +347,7 @@ static void begin_nic(struct node *node, unsigned rail, uint32_t mtu, uint32_t s
 	nic->link.ops = &wire_link_ops;
 	nic->link.mtu = mtu;
 	nic->link.slots = slots;
+	nic->link.train = has_trains(node, rail) ? gamma_train_length(mtu) : 0;
 	nic->link.stats = &node->ep.local.stats;
 	nic->reads = false;
 }
@@ -457,6 +466,7 @@ static void begin(struct node *node)
 	node->ep.local.forget = gamma_peers_forget;
 	node->ep.packet = &node->nics[0].link;
 	begin_rails(node, addr.mac);
+	node->ep.train = gamma_links_train(&node->ep);
 	port_begin(node);
 	node->ep.prefix = config->routed ? 32 : 0;
 }
