@@ -106,9 +106,10 @@ lists_component() {
 	"$work/installed/bin/ompi_info" | grep "MCA $1: gamma "
 }
 
-# The two are separate libraries: one finds the other by this name.
+# The two are separate libraries: one finds the other by this name. btl gamma is one of its own, or a
+# part of Open MPI's.
 has_door() {
-	nm -D "$(find "$work/installed/lib" -name 'mca_btl_gamma.so' -o -name 'libopen-pal.so' | head -n 1)" |
+	find "$work/installed/lib" \( -name 'mca_btl_gamma.so' -o -name 'libopen-pal.so' \) -exec nm -D {} + |
 		grep ' [DR] mca_btl_gamma_collective$'
 }
 
