@@ -53,10 +53,10 @@ counted "hardly a frame, but an announcement and an answer for each, no system c
 	'all(.frames_out < 100 and .shm_records_out >= 4000 and .send_calls - .shm_wakes < 20)'
 # A copy is tried after 1, 3, 7 ... 1,023 messages; a busy machine ends some of them early.
 counted "each tried now and then, or more" 'all(.bytes_copied_out > 5 * 65536)'
-# The reader waits 1.2 us for a chunk: the thread sanitizer's copy of one takes longer, and then the
-# kernel reads nearly all of those tried.
+# The reader waits 1.2 us for a chunk: where a copy of one takes longer, as on distant processors, the
+# kernel reads many of those tried, and nearly all under the thread sanitizer.
 [[ ${gamma_env[*]} == *TSAN_OPTIONS* ]] ||
-	counted "and chunks taken as they came" 'all(.chunks_in > 10)'
+	counted "and chunks taken as they came" '(map(.chunks_in) | add) > 20 and all(.chunks_in > 0)'
 
 mode="write" ping_pong 100000 2000
 counted "2,000 writes of 100,000 bytes: in frames, none refused, none sent twice" \
