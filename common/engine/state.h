@@ -61,9 +61,8 @@ struct gamma_endpoint {
 	uint32_t flow_count;
 	uint64_t sweep_at; /* ns: when there may be too many of them again */
 	struct gamma_dead_peers dead_peers;
-	uint32_t shm_peers;                         /* flows over the shm link */
-	uint64_t same_host_frames, same_host_bytes; /* sent over it */
-	bool host_datagrams;                        /* has sent a datagram over it */
+	uint32_t shm_peers;        /* flows over the shm link */
+	bool host_datagrams;       /* has sent a datagram over it */
 	bool backpressure;         /* on: shm peers send frames instead of inline messages */
 	uint64_t round;            /* polls so far */
 	uint32_t idle;             /* polls in a row that found nothing */
@@ -76,6 +75,7 @@ struct gamma_endpoint {
 	struct gamma_lending lending;
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rx_moderation moderation;
+	uint64_t same_host_frames, same_host_bytes; /* sent over the shm link */
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
