@@ -75,7 +75,6 @@ struct gamma_endpoint {
 	struct gamma_lending lending;
 	uint64_t call_ns; /* what handing a frame to the network takes at least; 0: unknown */
 	struct gamma_rx_moderation moderation;
-	uint64_t same_host_frames, same_host_bytes; /* sent over the shm link */
 	uint64_t stalled_until; /* ns: when stalled flows are tried again; 0: there are none */
 	uint64_t packet_until; /* ns: the packet link, one queue for its flows, takes none before */
 	uint32_t stalls[2];    /* in a row, nothing taken in between: packet, shm */
@@ -93,6 +92,7 @@ struct gamma_endpoint {
 	uint64_t linger; /* ns */
 	struct gamma_budget budget;
 	struct gamma_frame burst[GAMMA_BURST];
+	uint64_t same_host_frames, same_host_bytes; /* sent over the shm link */
 	struct gamma_stats_view view;
 };
 
