@@ -424,12 +424,28 @@ const struct gamma_stats *gamma_endpoint_stats(struct gamma_endpoint *endpoint)
 	return &endpoint->local.stats;
 }
 
+/* The first rail has what no other has sent. */
+static void count_first_rail(const struct gamma_endpoint *endpoint,
+			     struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX])
+{
+	const struct gamma_stats *stats = &endpoint->local.stats;
+	uint64_t repeated = 0;
+
+	rails[0].frames_out = stats->frames_out - endpoint->same_host_frames;
+	rails[0].bytes_out = stats->bytes_out - endpoint->same_host_bytes;
+	for (uint8_t r = 1; r < endpoint->local.rail_count; r++) {
+		rails[0].frames_out -= rails[r].frames_out;
+		rails[0].bytes_out -= rails[r].bytes_out;
+		repeated += rails[r].retransmissions;
+	}
+	/* Those of the others count when the link takes them, of all when they are built. */
+	rails[0].retransmissions =
+		stats->retransmissions - gamma_min(stats->retransmissions, repeated);
+}
+
 unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
 			      struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX])
 {
-	const struct gamma_stats *stats = &endpoint->local.stats;
-	struct gamma_endpoint_rail *first = &rails[0];
-
 	for (uint8_t r = 0; r < endpoint->local.rail_count; r++) {
 		const struct gamma_own_rail *own = &endpoint->local.own_rails[r];
 
@@ -442,19 +458,8 @@ unsigned gamma_endpoint_rails(const struct gamma_endpoint *endpoint,
 			.round_trip = gamma_links_round_trip(endpoint, r),
 		};
 	}
-	if (!endpoint->local.rail_count)
-		return 0;
-	first->frames_out = stats->frames_out - endpoint->same_host_frames;
-	first->bytes_out = stats->bytes_out - endpoint->same_host_bytes;
-	first->retransmissions = stats->retransmissions;
-	for (uint8_t r = 1; r < endpoint->local.rail_count; r++) {
-		first->frames_out -= rails[r].frames_out;
-		first->bytes_out -= rails[r].bytes_out;
-		/* It is counted here when the link takes it, in all when it is built. */
-		first->retransmissions -= rails[r].retransmissions < first->retransmissions
-						  ? rails[r].retransmissions
-						  : first->retransmissions;
-	}
+	if (endpoint->local.rail_count)
+		count_first_rail(endpoint, rails);
 	return endpoint->local.rail_count;
 }
 

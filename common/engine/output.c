@@ -17,6 +17,11 @@
 
 #include <errno.h>
 
+static size_t length_of(const struct gamma_frame *frame)
+{
+	return frame->head_len + gamma_iov_len(frame->iov, frame->iov_count);
+}
+
 static void count_out(struct gamma_stats *stats, const struct gamma_frame *frames, unsigned count)
 {
 	stats->frames_out += count;
@@ -143,8 +148,7 @@ static bool take_lower_mtu(struct gamma_endpoint *endpoint, const struct gamma_l
 /* A virtual NIC may refuse it for its size alone. */
 static bool is_jumbo(const struct gamma_frame *frame)
 {
-	return frame->head_len + gamma_iov_len(frame->iov, frame->iov_count) >
-	       GAMMA_SAFE_MTU + GAMMA_ETH_LEN;
+	return length_of(frame) > GAMMA_SAFE_MTU + GAMMA_ETH_LEN;
 }
 
 /* A padded probe is there to find out what passes. That a link does not take it says nothing of
@@ -213,8 +217,7 @@ static GAMMA_NOINLINE void count_of_rail(struct gamma_endpoint *endpoint, uint8_
 	endpoint->rails[rail].stalls = 0;
 	own->frames_out += count;
 	for (unsigned i = 0; i < count; i++) {
-		own->bytes_out +=
-			frames[i].head_len + gamma_iov_len(frames[i].iov, frames[i].iov_count);
+		own->bytes_out += length_of(&frames[i]);
 		own->retransmissions += frames[i].kind == GAMMA_KIND_DATA && frames[i].again;
 	}
 }
@@ -224,8 +227,7 @@ static void count_same_host(struct gamma_endpoint *endpoint, const struct gamma_
 {
 	endpoint->same_host_frames += count;
 	for (unsigned i = 0; i < count; i++)
-		endpoint->same_host_bytes +=
-			frames[i].head_len + gamma_iov_len(frames[i].iov, frames[i].iov_count);
+		endpoint->same_host_bytes += length_of(&frames[i]);
 	if (!frames[0].flow->has_shm_channel)
 		gamma_shm_path_find_channel(endpoint, frames[0].flow);
 }
