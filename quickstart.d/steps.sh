@@ -67,11 +67,12 @@ running_test() {
 }
 
 # Waits for the step's process, and calls FOLLOW five times a second. Without a terminal that can
-# rewrite a line, writes a new line every 30 s.
+# rewrite a line, writes a new line every 30 s. FOLLOW may begin a part with another step_name.
 watch_child() {
-	local follow=$1 marks=.oOo tick=0 start=$SECONDS
+	local follow=$1 marks=.oOo tick=0 start=$SECONDS name=$step_name
 	while kill -0 "$child" 2>/dev/null; do
 		"$follow"
+		[ "$step_name" = "$name" ] || { name=$step_name start=$SECONDS; }
 		tick=$((tick + 1))
 		show_live "${marks:tick % 4:1} $step_name $((SECONDS - start)) s"
 		if [ "$live" -eq 0 ] && [ $((tick % 150)) -eq 0 ]; then
