@@ -62,9 +62,9 @@ class Probe:
                 return number
             time.sleep(pause)
 
-    def usual(self, begin=0, end=None):
-        """Of these probes, by their numbers, the one that most others resemble."""
-        return most_alike(self.seen[begin:end])
+    def usual(self, begin=0):
+        """Of the probes from this number on, the one that most others resemble."""
+        return most_alike(self.seen[begin:])
 
     def fits(self, number, usual):
         return alike(self.seen[number], usual)
