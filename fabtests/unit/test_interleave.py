@@ -33,6 +33,19 @@ class Speeds(Probe):
         return len(self.seen) - 1
 
 
+class Others:
+    """Other programs that take the given shares of a processor, one for each time, then none."""
+
+    def __init__(self, *shares):
+        self.left = list(shares)
+
+    def __call__(self):
+        return self
+
+    def share(self):
+        return self.left.pop(0) if self.left else 0
+
+
 class NoTime(Speeds):
     """A probe for which nobody waits."""
 
@@ -40,11 +53,11 @@ class NoTime(Speeds):
         return self.take()
 
 
-def measured(speeds, wait_factor=1000, run=None):
+def measured(speeds, wait_factor=1000, run=None, others=Others()):
     """The results of one part with one case, whose figure is the speed before it."""
     results = Results()
     run = run or (lambda: [Value("time", "us", speeds.seen[-1][0])])
-    interleaver = Interleaver(results, speeds, lambda line: None, lambda: 0, wait_factor)
+    interleaver = Interleaver(results, speeds, lambda line: None, others, wait_factor)
     interleaver.run_part("part", [Case("case", run)], ROUNDS, 10)
     return results
 
@@ -78,6 +91,12 @@ def check_waiting():
     check("without time for waiting each sample is made once", len(row.samples) == ROUNDS, str(row))
 
 
+def check_others():
+    row = row_of(measured(Speeds(NEAR, NEAR), others=Others(0.1, 0.5)))
+    check("a sample that other programs disturbed does not count",
+          [sample.kept for sample in row.samples] == [True, False, True], str(row))
+
+
 def check_failures():
     tries = []
 
@@ -92,6 +111,7 @@ def check_failures():
 def main():
     check_choice()
     check_waiting()
+    check_others()
     check_failures()
     return end()
 

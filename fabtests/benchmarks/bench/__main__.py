@@ -157,8 +157,8 @@ def measure(chosen):
         if wait_factor:
             progress.show("looking for the machine's usual speed")
             probe.choose(CHOICE_S)
-        measure_parts(ctx, Interleaver(results, probe, progress.show, ctx.kept_used, wait_factor),
-                      chosen)
+        measure_parts(ctx, Interleaver(results, probe, progress.show,
+                                       lambda: machine.Others(ctx.kept_used), wait_factor), chosen)
     finally:
         progress.end()
         ctx.end()

@@ -5,7 +5,7 @@ two probes of the machine. Fills the results; called by the main program and the
 import time
 
 from cluster import Failure
-from machine import OTHERS_SHARE, Others
+from machine import OTHERS_SHARE
 from results import KEPT_MIN
 
 TRIES = 2  # failures of a case until it is left out
@@ -22,13 +22,13 @@ def woven(often, others, times):
 
 
 class Interleaver:
-    """progress: called with a line for people; kept_used: processor time, s, of processes of ours
-    that go on running between two measurements; wait_factor: times its usual time that a part may
-    wait for the wanted mode of the machine and repeat what was not measured in it."""
+    """progress: called with a line for people; others: called before a measurement, returns what
+    its share() says afterwards, as machine.Others does; wait_factor: times its usual time that a
+    part may wait for the wanted mode of the machine and repeat what was not measured in it."""
 
-    def __init__(self, results, probe, progress, kept_used, wait_factor=0):
+    def __init__(self, results, probe, progress, others, wait_factor=0):
         self.results, self.probe, self.progress = results, probe, progress
-        self.kept_used, self.wait_factor = kept_used, wait_factor
+        self.others, self.wait_factor = others, wait_factor
         self.waited = self.wait_most_s = 0
 
     def run_part(self, part, cases, rounds, budget_s):
@@ -70,7 +70,7 @@ class Interleaver:
 
     def measure(self, part, case, before):
         """One sample; whether it was taken in the wanted mode."""
-        others = Others(self.kept_used)
+        others = self.others()
         try:
             values = list(case.run())
         except Failure as failure:
