@@ -170,6 +170,19 @@ static uint32_t returned_number(struct attacker *attacker, const struct gamma_fl
 	return any_number(attacker);
 }
 
+/* One that the victim proves, or ignores where its peer may be silent for too long to answer. The
+ * first frame of a flow is never ignored. */
+static void forge_bye(const struct attacker *attacker, const struct gamma_flow *flow,
+		      struct gamma_fields *fields)
+{
+	if (flow) {
+		fields->extensions |= GAMMA_EXT_ACK;
+		fields->ack = flow->tx.una - !attacker->says_bye;
+	} else if (!attacker->says_bye) {
+		fields->op = GAMMA_ANSWER;
+	}
+}
+
 /* flow: the victim's, toward the host in whose name the frame speaks; or NULL. */
 static void invent(struct attacker *attacker, const struct gamma_flow *flow,
 		   struct gamma_fields *fields)
@@ -199,10 +212,8 @@ static void invent(struct attacker *attacker, const struct gamma_flow *flow,
 	}
 	if (fields->kind != GAMMA_KIND_LOOKUP && dice(attacker) % 2)
 		forge_ack(attacker, flow, fields);
-	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK && flow) {
-		fields->extensions |= GAMMA_EXT_ACK;
-		fields->ack = flow->tx.una - !attacker->says_bye;
-	}
+	if (fields->kind == GAMMA_KIND_BYE && fields->op == GAMMA_ASK)
+		forge_bye(attacker, flow, fields);
 	if (dice(attacker) % 4 == 0)
 		forge_mtu(attacker, fields);
 }
