@@ -205,6 +205,38 @@ static void enable__needs_av_and_queues(void **state)
 	close_all(&ep->fid, &av->fid, &cq->fid);
 }
 
+/* Operations of peers on memory complete without a queue of their target. */
+static void enable__memory_alone_needs_no_receive_queue(void **state)
+{
+	static const struct {
+		uint64_t caps;
+		int without_queues;
+	} cases[] = {
+		{FI_RMA, -FI_ENOCQ},
+		{FI_ATOMIC, -FI_ENOCQ},
+		{FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE, 0},
+	};
+	struct fake *fake = *state;
+	struct fi_info *info = fake_info(FI_EP_RDM, FI_RMA | FI_ATOMIC);
+	struct fid_av *av = open_av(fake);
+	struct fid_cq *cq = open_cq(fake);
+
+	for (size_t i = 0; i < gamma_array_size(cases); i++) {
+		struct fid_ep *ep;
+
+		info->caps = cases[i].caps;
+		assert_int_equal(fi_endpoint(fake->domain, info, &ep, NULL), 0);
+		assert_int_equal(fi_ep_bind(ep, &av->fid, 0), 0);
+		assert_int_equal(fi_enable(ep), cases[i].without_queues);
+		if (cases[i].without_queues)
+			assert_int_equal(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), 0);
+		assert_int_equal(fi_enable(ep), 0);
+		close_all(&ep->fid, NULL, NULL);
+	}
+	close_all(&av->fid, &cq->fid, NULL);
+	fi_freeinfo(info);
+}
+
 static void enable__engine_refuses(void **state)
 {
 	static const int errors[] = {-EADDRINUSE, -EPERM, -ENODEV};
@@ -463,6 +495,7 @@ int main(void)
 		BARE(bind__shared_contexts_only_if_announced),
 		BARE(bind__after_enabling_only_counters),
 		BARE(enable__needs_av_and_queues),
+		BARE(enable__memory_alone_needs_no_receive_queue),
 		BARE(enable__engine_refuses),
 		BARE(enable__shared_context_is_missing),
 		TEST(enable__asks_the_engine_for_the_settings),

@@ -19,6 +19,9 @@ enum { COPY_SIZE = (64 << 10) + 256 };
 #define OUTWARD (FI_SEND | FI_READ | FI_WRITE)
 #define INWARD  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
+#define MESSAGES (FI_MSG | FI_TAGGED | FI_COLLECTIVE)
+#define REMOTE   (FI_RMA | FI_ATOMIC)
+
 /* ---- what the domain asks ---- */
 
 struct gamma_list *gamma_ep_domain_entry(struct gamma_fi_ep *ep)
@@ -252,7 +255,7 @@ static int enable_ep(struct gamma_fi_ep *ep)
 	if (!ep->av)
 		return -FI_ENOAV;
 	if ((ep->transmits && ep->initiates && !ep->tx_cq) ||
-	    (ep->receives && ep->is_target && !ep->rx_cq))
+	    (ep->receives && ep->takes_messages && !ep->rx_cq))
 		return -FI_ENOCQ;
 	if (!shared_ctx_fits(ep))
 		return -FI_EINVAL;
@@ -639,6 +642,7 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 	/* Without any of these bits an endpoint is both. */
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);
+	ep->takes_messages = ep->is_target && (caps & MESSAGES || !(caps & REMOTE));
 	set_ep_ops(&ep->handle, ep->type, caps);
 	if (caps & FI_COLLECTIVE && gamma_coll_group_init(ep)) {
 		free(ep);

@@ -128,6 +128,7 @@ struct gamma_fi_ep {
 	bool fast_inject;    /* enabled, reliable, and injected messages have no counter */
 	bool transmits, receives;  /* a context of a scalable endpoint does one of them */
 	bool initiates, is_target; /* by its capabilities: of messages and operations on memory */
+	bool takes_messages; /* not only operations on memory, which complete without its queue */
 	bool shares_rx, shares_tx; /* it is to be bound to contexts that others use as well */
 	bool multicast;            /* may join groups */
 	bool want_source;          /* FI_SOURCE */
