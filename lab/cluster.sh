@@ -50,7 +50,7 @@ remove_labs() {
 
 parse_up() {
 	hosts='' mtu=1500 b2b=0 rate='' uplink=0 multicast=flood offloads=0 with_gammad=0 subnets=1
-	ipv6=0 nics=1 one_switch=0 mtus=() rates=()
+	ipv6=0 nics=1 one_switch=0 quick_start=0 mtus=() rates=()
 	while (($#)); do
 		case $1 in
 		--b2b) b2b=1 ;;
@@ -59,6 +59,7 @@ parse_up() {
 		--uplink) uplink=1 ;;
 		--ipv6) ipv6=1 ;;
 		--one-switch) one_switch=1 ;;
+		--quick-start) quick_start=1 ;;
 		--mtu | --rate | --subnets | --multicast | --nics)
 			[[ -n ${2-} ]] || misuse "up: $1 needs a value"
 			case $1 in
@@ -146,7 +147,7 @@ write_conf() {
 	local i
 	printf '%s\n' "hosts=$hosts" "mtu=$mtu" "b2b=$b2b" "rate=$rate" "uplink=$uplink" \
 		"multicast=$multicast" "subnets=$subnets" "offloads=$offloads" "ipv6=$ipv6" \
-		"nics=$nics" "one_switch=$one_switch" "mtus=()" "rates=()"
+		"nics=$nics" "one_switch=$one_switch" "quick_start=$quick_start" "mtus=()" "rates=()"
 	for i in "${!mtus[@]}"; do echo "mtus[$i]=${mtus[i]}"; done
 	for i in "${!rates[@]}"; do echo "rates[$i]=${rates[i]}"; done
 }

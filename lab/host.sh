@@ -92,6 +92,22 @@ write_identity() {
 	mount --bind "$private/boot_id" /proc/sys/kernel/random/boot_id
 }
 
+# Where libfabric looks for hardware that no host has, at each start of a program: its provider verbs
+# reads the kernel's symbols, twice; PSM and PSM2 compare two clocks for 100 ms each (in picoseconds),
+# here for 0.1 ms.
+shorten_start() {
+	local library copy
+	[[ $quick_start = 1 ]] || return 0
+	: >"$private/kallsyms"
+	mount --bind "$private/kallsyms" /proc/kallsyms
+	while read -r library; do
+		copy=$private/${library##*/}
+		LC_ALL=C sed 's/\xff\xe7\x76\x48\x17\x00\x00\x00/\xff\xe0\xf5\x05\x00\x00\x00\x00/' \
+			"$library" >"$copy"
+		mount --bind "$copy" "$library"
+	done < <(ldconfig -p | sed -nE 's/^\s*lib(psm2\.so\.2|infinipath\.so\.4) .* => //p')
+}
+
 is_within_own() {
 	local own
 	for own in "${own_folders[@]}"; do
@@ -144,6 +160,7 @@ mount_own_folders() {
 	mount_sysfs
 	mount_etc
 	write_identity "$1"
+	shorten_start
 	for folder in "${own_folders[@]}"; do mount --rbind "$root$folder" "$folder"; done
 }
 

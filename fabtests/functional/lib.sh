@@ -162,7 +162,7 @@ sanitized() {
 
 # ---- the virtual cluster ----
 
-# lab_up HOSTS [OPTION...]: options of lab/lab up.
+# lab_up HOSTS [OPTION...]: options of lab/lab up. Tests start thousands of libfabric's programs.
 lab_up() {
 	[ "${GAMMA_TEST_LAB:-1}" = 1 ] || skip "the lab's tests are switched off (GAMMA_TEST_LAB)"
 	[ "$(id -u)" -eq 0 ] || skip "needs root: it makes network namespaces"
@@ -170,7 +170,7 @@ lab_up() {
 		skip "this kernel or container allows no namespaces"
 	[ -n "${gamma_env[*]}" ] || gamma_setup_env
 	lab_name=t$$
-	"$lab_tool" -n "$lab_name" up "$@" >"$work/lab.out" 2>&1 || {
+	"$lab_tool" -n "$lab_name" up --quick-start "$@" >"$work/lab.out" 2>&1 || {
 		cat "$work/lab.out"
 		bail "lab up $*"
 	}

@@ -136,6 +136,15 @@ offloads_are() { # on or off: of both hosts of the other lab
 	done
 }
 
+# Where PSM and PSM2 are installed: libfabric may have neither.
+starts_quickly() {
+	local library
+	! b2b exec 1 grep -q . /proc/kallsyms || return 1
+	for library in $(ldconfig -p | sed -nE 's/^\s*lib(psm2\.so\.2|infinipath\.so\.4) .* => //p'); do
+		! b2b exec 1 cat "$library" | cmp -s - "$library" || return 1
+	done
+}
+
 before=$(ls -A /run/gamma-lab 2>/dev/null || :)$(getent passwd labuser || :)
 in_lab=$lab_name result='' least_us=0 middle_us=0 distinct=0 altered=0 overtaken=0 early='' gaps=0
 
@@ -290,6 +299,9 @@ check "refused: delay back to back" refused 'back to back' b2b impair 1 --delay 
 check "TCP's offloads are off" offloads_are off
 check "up --offloads" eval 'b2b down && b2b up 2 --b2b --offloads'
 check "TCP's offloads are on" offloads_are on
+check "libfabric finds the kernel's symbols" b2b exec 1 grep -q . /proc/kallsyms
+check "up --quick-start" eval 'b2b down && b2b up 2 --b2b --quick-start'
+check "libfabric does not find them then, and PSM is a copy" starts_quickly
 
 # ---- shaped both ways, and what the switch does with multicast ---------------------------
 

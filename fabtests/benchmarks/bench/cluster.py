@@ -51,7 +51,8 @@ class Lab:
     """One virtual cluster. Hosts are numbered from 1."""
 
     def __init__(self, tool, name, build, hosts, *, mtu=1500, b2b=False, rate=None,
-                 offloads=True, gammad=False, uplink=False, nics=1, one_switch=False):
+                 offloads=True, gammad=False, uplink=False, nics=1, one_switch=False,
+                 quick_start=False):
         self.tool, self.name, self.build = str(tool), name, build
         self.hosts, self.mtu, self.offloads = hosts, mtu, offloads
         self.shared = Path("/run/gamma-lab", name, "shared")
@@ -65,6 +66,7 @@ class Lab:
         options += ["--one-switch"] if one_switch else []
         options += ["--uplink"] if uplink else []
         options += ["--offloads"] if offloads else []
+        options += ["--quick-start"] if quick_start else []
         options += ["--gammad"] if gammad else []
         try:
             self.bring_up(options)

@@ -34,10 +34,11 @@ STREAM_WINDOW = 16 << 20 # bytes under way in gamma-stream, with messages of 1 M
 
 class Labs:
     """The labs of a run, and the pairs of programs that are kept in them. switch: never back to
-    back."""
+    back; quick_start: programs start sooner than on real hosts."""
 
-    def __init__(self, build, prefix, switch):
+    def __init__(self, build, prefix, switch, quick_start=False):
         self.build, self.prefix, self.switch = Path(build), prefix, switch
+        self.quick_start = quick_start
         self.labs = {}
         self.kept = {}  # command lines -> the pair that they have started
 
@@ -46,7 +47,8 @@ class Labs:
         key = (hosts, purpose, *sorted(options.items()))
         if key not in self.labs:
             self.labs[key] = Lab(TREE / "lab" / "lab", f"{self.prefix}-{len(self.labs)}",
-                                 self.build, hosts, **options)
+                                 self.build, hosts, quick_start=self.quick_start,
+                                 **options)
         return self.labs[key]
 
     def pair(self, mtu=1500, purpose="", offloads=True):
@@ -86,7 +88,7 @@ class Context(Labs):
     brief: one case of each kind."""
 
     def __init__(self, build, prefix, probe, *, scale=1, quick=False, brief=False, switch=False):
-        super().__init__(build, prefix, switch)
+        super().__init__(build, prefix, switch, quick_start=brief)
         self.scale, self.probe = scale, probe
         self.quick, self.brief = quick or brief, brief
         self.programs = self.build / "fabtests" / "benchmarks"
