@@ -97,15 +97,17 @@ counted "each host takes the blocks of three others" 'all(.multicast_in == 138)'
 counted "no question and no repair there" 'all(.multicast_asks == 0 and .multicast_again == 0)'
 
 # A host that is no member sends frames to the group, made after what it sees on the wire: they
-# change nothing, and the members count them.
+# change nothing, and the members count them. They are fewer than a ring has places, so that they push
+# out no frame even if the members have to wait for a processor.
 rm -f "$work/stats"
 for ((i = 1; i <= 3; i++)); do victims+=(--victim "$(data_mac $i)"); done
 start intruder node04 20 python3 -B "$top_srcdir/fabtests/functional/wire_attack.py" intrude --nic gam0 \
-	"${victims[@]}" --kind datagram --rate 2000 --seconds 3
+	"${victims[@]}" --kind datagram --rate 400 --seconds 2
 coll "a host that is no member sends to the group" 3 attacked
 check "the intruder sends" wait_end intruder
 counted "what it sent is counted" '(map(.stray) | add) > 100'
-counted "broadcasts went by multicast meanwhile" '(map(.multicast_in) | add) > 1000'
+counted "broadcasts go by multicast all the same, and none is sent again" \
+	'all(.multicast_out >= 46 and .multicast_in == 2 * .multicast_out and .multicast_again == 0)'
 
 lab impair node03 --loss 5 --seed 7
 rm -f "$work/stats"

@@ -219,13 +219,14 @@ class Attacker:
         return with_checksum(frame)
 
     def intrude(self):
-        """A group's frame, from this host: other bytes, of a frame and an operation near it."""
+        """A group's frame, from this host: other bytes, of a frame and an operation near it, most
+        often one that has not begun."""
         frame = bytearray(self.random.choice(self.kept))
         frame[6:12] = self.wire.mac
         if self.random.randrange(2):
             struct.pack_into(">H", frame, 14 + 2, MY_PORT)
             struct.pack_into(">I", frame, 14 + 16, MY_EPOCH)
-        for at, near in ((14 + 32 + 4, 40), (14 + 40 + 4, 3)): # the tag's arg, the CQ data's end
+        for at, near in ((14 + 32 + 4, 40), (14 + 40 + 4, 16)): # the tag's arg, the CQ data's end
             value, = struct.unpack_from(">I", frame, at)
             struct.pack_into(">I", frame, at, (value + self.random.randrange(near)) & 0xffffffff)
         begin = 14 + frame[24]

@@ -224,6 +224,7 @@ struct gamma_coll_group {
 	uint32_t *leader_places;       /* by index */
 	struct gamma_list cast_entry;  /* in coll->casting */
 	struct gamma_group *multicast; /* the engine's; NULL: none */
+	bool front_waits;              /* its first frame is a member's, of an operation to come */
 	struct gamma_addr cast_addr;
 	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
 	struct gamma_turns turns; /* of those that do */

@@ -355,6 +355,19 @@ static bool is_early(const struct gamma_coll_group *group, uint32_t number)
 	return op && op->held;
 }
 
+/* Whether it stays where it is, with all behind it, until its operation begins here. Frames of
+ * others than members may not. Asked in every progress call, so the members are looked through
+ * once for each frame. */
+static bool frame_waits(struct gamma_coll_group *group, uint32_t number,
+			const struct gamma_addr *source)
+{
+	if (!is_early(group, number))
+		return false;
+	if (!group->front_waits)
+		group->front_waits = is_member(group, source);
+	return group->front_waits;
+}
+
 /* False: it is of an operation that has not begun here, and stays where it is. */
 static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_frame *frame,
 		       uint64_t now)
@@ -367,7 +380,7 @@ static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_
 	if (!(envelope->flags & GAMMA_HAS_DATA) || index == GAMMA_COLL_TEST ||
 	    envelope->data >> GAMMA_COLL_NUMBER_BITS != group->id)
 		return true;
-	if (is_early(group, number))
+	if (frame_waits(group, number, &frame->source))
 		return false;
 	cast = cast_of(group, number, &frame->source);
 	if (gamma_unlikely(!cast) && !is_member(group, &frame->source))
@@ -388,6 +401,7 @@ static bool take_frames(struct gamma_coll_group *group, uint64_t now)
 		if (!gamma_groups_next(ep->endpoint, group->multicast, &frame) ||
 		    !take_frame(group, &frame, now))
 			return true;
+		group->front_waits = false;
 		gamma_groups_release(ep->endpoint, group->multicast);
 	}
 	return false;
