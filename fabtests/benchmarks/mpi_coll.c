@@ -5,11 +5,15 @@
  * together, after a barrier of messages that is the same for every library.
  *
  *	mpicc -O2 -o mpi_coll mpi_coll.c
- *	mpirun -np 8 ./mpi_coll [-n ROUNDS] [-w CALLS] [-c] [-v] NAME:BYTES...
+ *	mpirun -np 8 ./mpi_coll [-n ROUNDS] [-w CALLS] [-b COMPONENT] [-c] [-v] NAME:BYTES...
  *
  * NAME: bcast, barrier, allreduce, reduce, allgather, gather; send (rank 0 to 1), pingpong (of
  *ranks 0 and 1, half a round trip). -w: so many calls before any is measured. -c: all processes
  *have one clock. -v: contents are compared. Prints a line for each: NAME BYTES MEDIAN LEAST, in us.
+ *
+ * -b: each round also makes the call on a copy of MPI_COMM_WORLD to which Open MPI does not give
+ *this component for collective operations; these times follow as two more columns. Jobs of the same
+ * command line differ by more than the two sides of one job.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -20,6 +24,7 @@
 
 enum {
 	WARM_UP = 6,   /* calls before any is measured: groups are formed */
+	SIDES = 2,     /* of a comparison: MPI_COMM_WORLD, and its copy */
 	COMPARED = 64, /* round trips by which two clocks are compared */
 	ROUNDS = 30,
 	TRIPS = 100, /* round trips of a round of pingpong */
@@ -35,7 +40,9 @@ static struct {
 	int rank, ranks, rounds, warm_up, one_clock, verified;
 	double offset; /* s: to be added to our clock to get rank 0's */
 	unsigned char *from, *to;
-} job = {.rounds = ROUNDS, .warm_up = WARM_UP};
+	MPI_Comm sides[SIDES], comm; /* comm: of the call */
+	int compared;                /* sides: 1 or SIDES */
+} job = {.rounds = ROUNDS, .warm_up = WARM_UP, .compared = 1};
 
 /* MPI_Wtime counts from a time of each process's own: Open MPI's from its first call. */
 static double now(void)
@@ -113,10 +120,10 @@ static void ping_pong(int bytes)
 
 	for (trip = 0; trip < TRIPS && job.rank < 2; trip++) {
 		if (!job.rank)
-			MPI_Send(job.from, bytes, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
-		MPI_Recv(job.to, bytes, MPI_BYTE, !job.rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(job.from, bytes, MPI_BYTE, 1, 3, job.comm);
+		MPI_Recv(job.to, bytes, MPI_BYTE, !job.rank, 3, job.comm, MPI_STATUS_IGNORE);
 		if (job.rank)
-			MPI_Send(job.from, bytes, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+			MPI_Send(job.from, bytes, MPI_BYTE, 0, 3, job.comm);
 	}
 }
 
@@ -125,25 +132,23 @@ static void call(const struct test *test)
 	const int bytes = (int) test->bytes, elements = bytes / (int) sizeof(long);
 
 	if (!strcmp(test->name, "bcast"))
-		MPI_Bcast(job.rank == ROOT ? job.from : job.to, bytes, MPI_BYTE, ROOT,
-			  MPI_COMM_WORLD);
+		MPI_Bcast(job.rank == ROOT ? job.from : job.to, bytes, MPI_BYTE, ROOT, job.comm);
 	else if (!strcmp(test->name, "barrier"))
-		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Barrier(job.comm);
 	else if (!strcmp(test->name, "allreduce"))
-		MPI_Allreduce(job.from, job.to, elements, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Allreduce(job.from, job.to, elements, MPI_LONG, MPI_SUM, job.comm);
 	else if (!strcmp(test->name, "reduce"))
-		MPI_Reduce(job.from, job.to, elements, MPI_LONG, MPI_SUM, ROOT, MPI_COMM_WORLD);
+		MPI_Reduce(job.from, job.to, elements, MPI_LONG, MPI_SUM, ROOT, job.comm);
 	else if (!strcmp(test->name, "allgather"))
-		MPI_Allgather(job.from, bytes, MPI_BYTE, job.to, bytes, MPI_BYTE, MPI_COMM_WORLD);
+		MPI_Allgather(job.from, bytes, MPI_BYTE, job.to, bytes, MPI_BYTE, job.comm);
 	else if (!strcmp(test->name, "gather"))
-		MPI_Gather(job.from, bytes, MPI_BYTE, job.to, bytes, MPI_BYTE, ROOT,
-			   MPI_COMM_WORLD);
+		MPI_Gather(job.from, bytes, MPI_BYTE, job.to, bytes, MPI_BYTE, ROOT, job.comm);
 	else if (!strcmp(test->name, "pingpong"))
 		ping_pong(bytes);
 	else if (job.rank == 0)
-		MPI_Send(job.from, bytes, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+		MPI_Send(job.from, bytes, MPI_BYTE, 1, 3, job.comm);
 	else if (job.rank == 1)
-		MPI_Recv(job.to, bytes, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(job.to, bytes, MPI_BYTE, 0, 3, job.comm, MPI_STATUS_IGNORE);
 }
 
 /* ---- contents ---- */
@@ -218,25 +223,41 @@ static int compare(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static void run_rounds(const struct test *test, double *begins, double *ends)
+/* Of all rounds, s; first and last at rank 0: of all processes. */
+struct times {
+	double *begins, *ends, *first, *last;
+};
+
+static void run_call(const struct test *test, int round, const struct times *times)
 {
-	int round;
+	double begin;
 
-	for (round = -job.warm_up; round < job.rounds; round++) {
-		double begin;
-
-		if (job.verified)
-			fill(test, round);
-		gather_up();
-		begin = now();
-		call(test);
-		if (round >= 0) {
-			begins[round] = begin;
-			ends[round] = now();
-		}
-		if (job.verified)
-			check(test, round);
+	if (job.verified)
+		fill(test, round);
+	gather_up();
+	begin = now();
+	call(test);
+	if (round >= 0) {
+		times->begins[round] = begin;
+		times->ends[round] = now();
 	}
+	if (job.verified)
+		check(test, round);
+}
+
+/* The sides take turns in being first. The copy needs few calls to be warm. */
+static void run_rounds(const struct test *test, const struct times times[SIDES])
+{
+	int round, i, side;
+
+	for (round = -job.warm_up; round < job.rounds; round++)
+		for (i = 0; i < job.compared; i++) {
+			side = job.compared > 1 ? i ^ (round & 1) : 0;
+			if (side && round < -WARM_UP)
+				continue;
+			job.comm = job.sides[side];
+			run_call(test, round, &times[side]);
+		}
 }
 
 static int has_root(const struct test *test)
@@ -245,25 +266,55 @@ static int has_root(const struct test *test)
 	       !strcmp(test->name, "pingpong");
 }
 
-/* times: 4 * rounds. */
-static void measure(const struct test *test, double *times)
+/* At rank 0 the durations are in `last` then, the least one first. */
+static void reduce_times(const struct test *test, const struct times *times)
 {
-	double *begins = times, *ends = times + job.rounds, *first = ends + job.rounds,
-	       *last = first + job.rounds;
 	int round;
 
-	run_rounds(test, begins, ends);
 	for (round = 0; has_root(test) && job.rank && round < job.rounds; round++)
-		begins[round] = -1e300;
-	MPI_Reduce(begins, first, job.rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Reduce(ends, last, job.rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+		times->begins[round] = -1e300;
+	MPI_Reduce(times->begins, times->first, job.rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	MPI_Reduce(times->ends, times->last, job.rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (job.rank)
 		return;
 	for (round = 0; round < job.rounds; round++)
-		last[round] = (last[round] - first[round]) * 1e6 /
-			      (strcmp(test->name, "pingpong") ? 1 : 2 * TRIPS);
-	qsort(last, (size_t) job.rounds, sizeof(*last), compare);
-	printf("%s %zu %.2f %.2f\n", test->name, test->bytes, last[job.rounds / 2], last[0]);
+		times->last[round] = (times->last[round] - times->first[round]) * 1e6 /
+				     (strcmp(test->name, "pingpong") ? 1 : 2 * TRIPS);
+	qsort(times->last, (size_t) job.rounds, sizeof(*times->last), compare);
+}
+
+/* memory: 4 * SIDES * rounds. */
+static void measure(const struct test *test, double *memory)
+{
+	struct times times[SIDES];
+	int side;
+
+	for (side = 0; side < SIDES; side++, memory += 4 * job.rounds)
+		times[side] = (struct times){memory, memory + job.rounds, memory + 2 * job.rounds,
+					     memory + 3 * job.rounds};
+	run_rounds(test, times);
+	for (side = 0; side < job.compared; side++)
+		reduce_times(test, &times[side]);
+	if (job.rank)
+		return;
+	printf("%s %zu", test->name, test->bytes);
+	for (side = 0; side < job.compared; side++)
+		printf(" %.2f %.2f", times[side].last[job.rounds / 2], times[side].last[0]);
+	printf("\n");
+}
+
+/* component: that the copy is without. */
+static void make_copy(const char *component)
+{
+	char without[64];
+	MPI_Info info;
+
+	snprintf(without, sizeof(without), "^%s", component);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "ompi_comm_coll_preference", without);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &job.sides[1]);
+	MPI_Info_free(&info);
+	job.compared = SIDES;
 }
 
 /* ---- the command line ---- */
@@ -271,7 +322,7 @@ static void measure(const struct test *test, double *times)
 static void refuse(const char *text)
 {
 	static const char *const usage =
-		"usage: mpi_coll [-n ROUNDS] [-w CALLS] [-c] [-v] NAME:BYTES...\n"
+		"usage: mpi_coll [-n ROUNDS] [-w CALLS] [-b COMPONENT] [-c] [-v] NAME:BYTES...\n"
 		"NAME: bcast barrier allreduce reduce allgather gather send pingpong\n";
 
 	if (!job.rank)
@@ -301,11 +352,13 @@ static void read_options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:w:cv")) != -1) {
+	while ((option = getopt(argc, argv, "n:w:b:cv")) != -1) {
 		if (option == 'n')
 			job.rounds = atoi(optarg);
 		else if (option == 'w')
 			job.warm_up = atoi(optarg);
+		else if (option == 'b')
+			make_copy(optarg);
 		else if (option == 'c')
 			job.one_clock = 1;
 		else if (option == 'v')
@@ -329,10 +382,11 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+	job.sides[0] = job.comm = MPI_COMM_WORLD;
 	read_options(argc, argv);
 	count = argc - optind;
 	tests = calloc((size_t) count, sizeof(*tests));
-	times = calloc(4 * (size_t) job.rounds, sizeof(*times));
+	times = calloc(4 * SIDES * (size_t) job.rounds, sizeof(*times));
 	for (i = 0; i < count; i++) {
 		read_test(argv[optind + i], &tests[i]);
 		largest = tests[i].bytes > largest ? tests[i].bytes : largest;
@@ -344,6 +398,8 @@ int main(int argc, char **argv)
 	compare_clocks();
 	for (i = 0; i < count; i++)
 		measure(&tests[i], times);
+	if (job.compared > 1)
+		MPI_Comm_free(&job.sides[1]);
 	MPI_Finalize();
 	return 0;
 }

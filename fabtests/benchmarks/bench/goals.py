@@ -291,10 +291,10 @@ def ports(goals):
 def coll_unshaped(goals):
     for name, sizes in parts_coll.TESTS.items():
         for size in sizes:
-            gamma, tuned = (goals.get("coll", case + parts_coll.UNSHAPED, name, size)
-                            for case in (parts_coll.GAMMA, parts_coll.TUNED))
-            goals.ratio("collectives, unshaped: tuned / coll gamma", ">=",
-                        1.2 if (name, size) == ("bcast", MIB) else 0.95, tuned, gamma,
+            goals.value("collectives, unshaped: tuned / coll gamma", ">=",
+                        1.2 if (name, size) == ("bcast", MIB) else 0.95,
+                        goals.get("coll", parts_coll.GAMMA + parts_coll.UNSHAPED,
+                                  name + parts_coll.RATIO, size),
                         f"{name}, {size_text(size)}" if size else name)
 
 
@@ -302,27 +302,27 @@ def coll(goals):
     def of(case, name, size):
         return goals.get("coll", case, name, size)
 
+    def beside(name, size):
+        return of(parts_coll.GAMMA, name + parts_coll.RATIO, size)
+
     gamma = of(parts_coll.GAMMA, "bcast", MIB)
     best = goals.best("coll", [f"{parts_coll.BEST} {n}" for n in parts_coll.ALGORITHMS], "bcast",
                       MIB)
-    goals.ratio("broadcast, 1 MiB: tuned / coll gamma", ">=", 4,
-                of(parts_coll.TUNED, "bcast", MIB), gamma)
+    goals.value("broadcast, 1 MiB: tuned / coll gamma", ">=", 4, beside("bcast", MIB))
     goals.ratio("broadcast, 1 MiB: best of tuned's algorithms / coll gamma", ">=", 1.0, best, gamma)
     goals.ratio("broadcast, 1 MiB: coll gamma / one stream", "<=", 1.15, gamma,
-                of(parts_coll.SEND, "send", MIB))
+                of(parts_coll.GAMMA, parts_coll.SEND, MIB))
     goals.ratio("broadcast, 1 MiB: 1 % loss at one port / lossless", "<=", 1.3,
                 of(parts_coll.LOSSY, "bcast", MIB), gamma)
     for name, size, wanted, over_tcp in (("bcast", 8, 1.5, 3), ("barrier", 0, 1.3, 3),
                                          ("allreduce", 8, 1.2, None)):
         own = of(parts_coll.GAMMA, name, size)
         text = f"{name}, {size_text(size)}" if size else name
-        goals.ratio("collectives: tuned / coll gamma", ">=", wanted,
-                    of(parts_coll.TUNED, name, size), own, text)
+        goals.value("collectives: tuned / coll gamma", ">=", wanted, beside(name, size), text)
         goals.ratio("collectives: btl tcp / coll gamma", ">=" if over_tcp else "", over_tcp or 0,
                     of(parts_coll.TCP, name, size), own, text)
-    goals.ratio("allgather, 64 KiB each: tuned / coll gamma", ">=", 1.0,
-                of(parts_coll.TUNED, "allgather", parts_coll.GATHERED),
-                of(parts_coll.GAMMA, "allgather", parts_coll.GATHERED))
+    goals.value("allgather, 64 KiB each: tuned / coll gamma", ">=", 1.0,
+                beside("allgather", parts_coll.GATHERED))
     coll_unshaped(goals)
     goals.ratio("8 B messages: with a group joined / without", "<=", 1.03,
                 of(parts_coll.JOINED, "pingpong", 8), of(parts_coll.ALONE, "pingpong", 8))
