@@ -123,7 +123,7 @@ mpi_in_tree() {
 		--mca oob_tcp_if_include mgt0)
 	mpi_openmpi
 	mpi_way=(--mca btl "gamma,self")
-	mpi_output 60 node01,node02 "$1" "$work/mpi_job"
+	mpi_output 180 node01,node02 "$1" "$work/mpi_job"
 }
 
 if [ -n "${OPENMPI_TREE-}" ]; then
