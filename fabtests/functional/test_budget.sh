@@ -49,12 +49,12 @@ see_each_other() { # NUMBER...
 	done
 }
 
-# Ping-pong until the test kills it.
+# Ping-pong until the test kills it. Ten programs poll: what looks at them goes first.
 start_pair() { # NUMBER
 	local port=$((first_port + $1))
-	start "server$1" node01 60 "$api" $port exchange
+	start "server$1" node01 60 nice -n 10 "$api" $port exchange
 	wait_for_port node01 $port 5 || bail "server $1 does not listen"
-	start "client$1" node02 60 "$api" -c "$(mgt 1)" $port exchange
+	start "client$1" node02 60 nice -n 10 "$api" -c "$(mgt 1)" $port exchange
 	wait_for_line "server$1" "^ready" 5 || bail "server $1 has no peer"
 }
 
