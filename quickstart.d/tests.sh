@@ -119,6 +119,14 @@ tests_in() {
 		make -s -C "$1" -f - print-tests | tr ' ' '\n' | grep "${invert[@]}" "$2" | tr '\n' ' '
 }
 
+# cluster_tests_in FOLDER: the tests of virtual clusters: the lab's own, those that take longest, as
+# at the end a processor would wait for them, and the others.
+cluster_tests_in() {
+	local long='/test_\(lab\|gammad\|bench\)\.sh$' all
+	all=$(tests_in "$1" ^fabtests/functional/ | tr ' ' '\n')
+	{ grep "$long" <<<"$all" | sort -r && grep -v "$long" <<<"$all"; } | tr '\n' ' '
+}
+
 # test_programs FOLDER: the compiled tests, without the scripts.
 test_programs() {
 	tests_in -v "$1" '\.\(sh\|py\)$'
@@ -181,10 +189,11 @@ command_test() {
 	export GAMMA_WHEELS=$build/wheels
 	[ "$1" = some ] || export GAMMA_TEST_LONG=1
 	if build_part "" "$build/werror" --enable-werror; then
-		run_suite " (unit, simulator)" "$build/werror" -j"$jobs" \
+		# One more than processors: some only wait.
+		run_suite " (unit, simulator)" "$build/werror" -j"$((jobs + 1))" \
 			TESTS="$(tests_in -v "$build/werror" ^fabtests/functional/)" || true
 		run_suite " (virtual cluster)" "$build/werror" -j"$jobs" \
-			TESTS="$(tests_in "$build/werror" ^fabtests/functional/)" || true
+			TESTS="$(cluster_tests_in "$build/werror")" || true
 		[ "$1" = some ] || test_more
 	fi
 	test_end
