@@ -295,6 +295,12 @@ static int previous_allreduce(const void *from, void *to, int count, struct ompi
 {
 	int i;
 
+	if (type == MPI_LONG && op == MPI_SUM && count == 2) {
+		coll_fake.agreements++;
+		for (i = 0; i < count; i++)
+			((long *) to)[i] = ((const long *) from)[i] + coll_fake.others_times[i];
+		return coll_fake.agreement_error;
+	}
 	if (type != MPI_INT || op != MPI_MIN)
 		return previous_barrier(comm, module);
 	coll_fake.agreements++;
@@ -303,9 +309,6 @@ static int previous_allreduce(const void *from, void *to, int count, struct ompi
 		((struct coll_gamma_limits *) to)->usable = 0;
 	if (count == 1 && coll_fake.others_veto == 2)
 		*(int *) to = 0;
-	for (i = 0; count == 2 && i < count; i++)
-		if (coll_fake.others_times[i] < ((int *) to)[i])
-			((int *) to)[i] = coll_fake.others_times[i];
 	return coll_fake.agreement_error;
 }
 

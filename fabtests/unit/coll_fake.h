@@ -27,12 +27,12 @@ extern struct coll_fake {
 	bool without[COLL_FAKE_RANKS]; /* coll/gamma, or joins later */
 	bool cannot[COLL_FAKE_RANKS];  /* its endpoint carries no collective operations */
 	bool unreachable[COLL_FAKE_RANKS];
-	int hosts;           /* that they are on */
-	int others_veto;     /* the agreement that they do not join; 0: none, 1: the first, 2: the
-				second */
-	bool no_port;        /* btl/gamma has none */
-	int others_times[2]; /* negated, of a trial: gamma's and the component before's */
-	int agreement_error; /* of the next one */
+	int hosts;            /* that they are on */
+	int others_veto;      /* the agreement that they do not join; 0: none, 1: the first, 2: the
+				 second */
+	bool no_port;         /* btl/gamma has none */
+	long others_times[2]; /* of a trial, 10 ns, in sum: gamma's and the component before's */
+	int agreement_error;  /* of the next one */
 	/* the clock, ns */
 	uint64_t now, gamma_ns, previous_ns; /* what an operation takes */
 	/* libfabric */
@@ -55,8 +55,9 @@ extern struct coll_fake {
 	fi_addr_t root;
 	enum fi_datatype type;
 	enum fi_op op;
-	unsigned int previous;   /* calls of the component before */
-	unsigned int agreements; /* among them allreduces of MPI_INT, MPI_MIN */
+	unsigned int previous; /* calls of the component before */
+	unsigned int
+		agreements; /* among them allreduces of MPI_INT, MPI_MIN or of MPI_LONG, MPI_SUM */
 	mca_coll_base_module_barrier_fn_t
 		in_table;             /* the communicator's barrier, by the one before */
 	struct btl_gamma_op *pending; /* the operation in progress */

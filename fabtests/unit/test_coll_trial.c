@@ -76,19 +76,37 @@ static void faster_previous_component__is_kept(void **state)
 		assert_false(is_gammas(*state, 100));
 }
 
-static void equally_fast__gamma_is_kept(void **state)
+static void equally_fast__previous_component_is_kept(void **state)
 {
 	coll_fake.previous_ns = coll_fake.gamma_ns;
+	bcasts(*state, 100, ALL);
+	assert_false(is_gammas(*state, 100));
+}
+
+static void hardly_faster_gamma__is_not_kept(void **state)
+{
+	coll_fake.previous_ns = coll_fake.gamma_ns * 9 / 8;
+	bcasts(*state, 100, ALL);
+	assert_false(is_gammas(*state, 100));
+}
+
+static void clearly_faster_gamma__is_kept(void **state)
+{
+	coll_fake.previous_ns = coll_fake.gamma_ns * 9 / 8 + 10;
 	bcasts(*state, 100, ALL);
 	assert_true(is_gammas(*state, 100));
 }
 
-static void slowest_process__decides(void **state)
+/* Ours are 200 and 300. */
+static void sum_of_all_processes__decides(void **state)
 {
-	coll_fake.others_times[0] = -500;
-	coll_fake.others_times[1] = -400;
+	coll_fake.others_times[0] = 800;
+	coll_fake.others_times[1] = 825;
 	bcasts(*state, 100, ALL);
 	assert_false(is_gammas(*state, 100));
+	coll_fake.others_times[1] = 826;
+	bcasts(*state, 200, ALL);
+	assert_true(is_gammas(*state, 200));
 }
 
 static void decided__nothing_is_agreed_again(void **state)
@@ -204,8 +222,10 @@ int main(void)
 		TEST(first_calls__alternate_in_blocks),
 		TEST(faster_gamma__is_kept),
 		TEST(faster_previous_component__is_kept),
-		TEST(equally_fast__gamma_is_kept),
-		TEST(slowest_process__decides),
+		TEST(equally_fast__previous_component_is_kept),
+		TEST(hardly_faster_gamma__is_not_kept),
+		TEST(clearly_faster_gamma__is_kept),
+		TEST(sum_of_all_processes__decides),
 		TEST(decided__nothing_is_agreed_again),
 		TEST(one_slow_call__decides_nothing),
 		TEST(first_call_of_a_block__is_not_measured),

@@ -83,25 +83,40 @@ static void draw_key(const struct ompi_communicator_t *comm, int *key)
 		key[i] &= INT_MAX;
 }
 
-/* The smallest of each number, on all processes, by the previous module. Open MPI's error, or 0. */
-int coll_gamma_agree_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
-			 const int *ours, int *all, int count)
+/* By the previous module. Open MPI's error, or 0. */
+static int reduce_to_all(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			 const void *ours, void *all, int count, struct ompi_datatype_t *type,
+			 struct ompi_op_t *op)
 {
 	int error;
 
 	coll_gamma_module_exchange(module, comm);
-	error = comm->c_coll->coll_allreduce(ours, all, count, MPI_INT, MPI_MIN, comm,
+	error = comm->c_coll->coll_allreduce(ours, all, count, type, op, comm,
 					     comm->c_coll->coll_allreduce_module);
 	coll_gamma_module_exchange(module, comm);
 	return error;
+}
+
+/* The sum of each number, on all processes. */
+int coll_gamma_agree_sum(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			 const long *ours, long *all, int count)
+{
+	return reduce_to_all(module, comm, ours, all, count, MPI_LONG, MPI_SUM);
+}
+
+/* The smallest of each number, on all processes. */
+static int agree_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+		     const int *ours, int *all, int count)
+{
+	return reduce_to_all(module, comm, ours, all, count, MPI_INT, MPI_MIN);
 }
 
 /* Abilities of all: the smallest of each number. Open MPI's error, or 0. */
 static int agree_limits(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 			const struct coll_gamma_limits *ours)
 {
-	return coll_gamma_agree_min(module, comm, (const int *) ours, (int *) &module->limits,
-				    COLL_GAMMA_LIMITS_INTS);
+	return agree_min(module, comm, (const int *) ours, (int *) &module->limits,
+			 COLL_GAMMA_LIMITS_INTS);
 }
 
 /* Whether all have joined. */
@@ -109,7 +124,7 @@ static int agree_joined(struct coll_gamma_module *module, struct ompi_communicat
 			bool *joined)
 {
 	int ours = module->group != NULL, all = 0;
-	const int error = coll_gamma_agree_min(module, comm, &ours, &all, 1);
+	const int error = agree_min(module, comm, &ours, &all, 1);
 
 	*joined = !error && all;
 	return error;

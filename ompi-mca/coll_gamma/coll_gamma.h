@@ -146,8 +146,8 @@ void coll_gamma_module_exchange(struct coll_gamma_module *module, struct ompi_co
 /* agree.c */
 bool coll_gamma_agree_is_joined(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 				int *error);
-int coll_gamma_agree_min(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
-			 const int *ours, int *all, int count);
+int coll_gamma_agree_sum(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
+			 const long *ours, long *all, int count);
 
 /* trial.c */
 bool coll_gamma_trial_begin(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
