@@ -68,10 +68,11 @@ def lossy(ctx, lab):
 
 
 def messages(ctx, name):
-    """Of two processes, which form a group or not."""
+    """Of two processes, which have formed a group, at one of the barriers before, or not."""
     words = f"{WORDS[GAMMA]} --mca coll_gamma_min_hosts {2 if name == JOINED else 3}"
     words += " --mca mpi_yield_when_idle 0"
-    return collect(ctx, ctx.pair(), words, {"pingpong": (8,)}, 60, ranks=2)
+    tests = {"barrier": (0,), "pingpong": (8,)}
+    return collect(ctx, ctx.pair(), words, tests, 60, ranks=2)
 
 
 def coll(ctx):
