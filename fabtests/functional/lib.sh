@@ -22,6 +22,11 @@ set -euo pipefail
 top_srcdir=$(cd "$top_srcdir" && pwd)
 : "${abs_top_builddir:=$PWD}"
 
+# pyenv's python3 is a script that looks for the true one at each start, for a tenth of a second.
+if [ "$(head -c 2 "$(type -P python3 || echo /dev/null)" | tr -d '\0')" = '#!' ]; then
+	PATH=$(dirname "$(python3 -c 'import sys; print(sys.executable)')"):$PATH
+fi
+
 lab_tool=$top_srcdir/lab/lab
 export GAMMA_BUILD=$abs_top_builddir # where lab/lab finds its programs
 lab_name=
