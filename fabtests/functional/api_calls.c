@@ -70,8 +70,7 @@ static void test_binding(bool sender)
 	node_close_pair(&node);
 }
 
-/* Only a direction that the capabilities allow needs a queue. */
-static void open_half(struct node *node, uint64_t caps, uint64_t direction, struct fid_ep **ep)
+static void open_with_caps(struct node *node, uint64_t caps, struct fid_ep **ep)
 {
 	struct fi_info *info = fi_dupinfo(node->info);
 
@@ -79,18 +78,35 @@ static void open_half(struct node *node, uint64_t caps, uint64_t direction, stru
 	info->tx_attr->caps = info->rx_attr->caps = 0;
 	CHECK_EQ(fi_endpoint(node->domain, info, ep, NULL), 0);
 	CHECK_EQ(fi_ep_bind(*ep, &node->av->fid, 0), 0);
+	fi_freeinfo(info);
+}
+
+/* Only a direction that the capabilities allow needs a queue. */
+static void open_half(struct node *node, uint64_t caps, uint64_t direction, struct fid_ep **ep)
+{
+	open_with_caps(node, caps, ep);
 	CHECK_EQ(fi_enable(*ep), -FI_ENOCQ);
 	CHECK_EQ(fi_ep_bind(*ep, &(direction == FI_SEND ? node->tx_cq : node->rx_cq)->fid,
 			    direction),
 		 0);
 	CHECK_EQ(fi_enable(*ep), 0);
-	fi_freeinfo(info);
+}
+
+/* The target of operations on memory initiates nothing that could complete. */
+static void open_target(struct node *node)
+{
+	struct fid_ep *ep;
+
+	open_with_caps(node, FI_RMA | FI_REMOTE_WRITE, &ep);
+	CHECK_EQ(fi_enable(ep), 0);
+	CHECK_EQ(fi_close(&ep->fid), 0);
 }
 
 static void test_one_direction(bool sender)
 {
 	static const uint64_t senders[] = {FI_MSG | FI_SEND, FI_RMA | FI_READ | FI_WRITE};
-	static const uint64_t receivers[] = {FI_MSG | FI_RECV, FI_RMA | FI_REMOTE_WRITE};
+	static const uint64_t receivers[] = {FI_MSG | FI_RECV,
+					     FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_WRITE};
 	struct fid_ep *own = NULL, *ep;
 	struct node node;
 
@@ -101,6 +117,7 @@ static void test_one_direction(bool sender)
 		open_half(&node, senders[i], FI_SEND, &ep);
 		CHECK_EQ(fi_close(&ep->fid), 0);
 	}
+	open_target(&node);
 	if (sender) {
 		own = node.ep;
 		open_half(&node, FI_MSG | FI_SEND, FI_SEND, &node.ep);
