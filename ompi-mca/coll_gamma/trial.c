@@ -104,8 +104,7 @@ static bool is_faster(const long times[SIDES])
 
 /* By what all processes together have spent, in the medians of each. The one that takes longest
  * would not do: mostly it waits for others that begin late, whichever component has the call. Open
- * MPI's error, or 0.
- */
+ * MPI's error, or 0. */
 static int decide(struct coll_gamma_module *module, struct ompi_communicator_t *comm,
 		  enum coll_gamma_kind kind, int class)
 {
