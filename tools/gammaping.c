@@ -28,10 +28,10 @@
 #include "unix/host.h"
 
 enum {
-	TRIES = 4,         /* requests until a step has failed */
+	TRIES = 8,         /* requests until a step has failed */
 	OTHERS_US = 20000, /* further endpoints of a host answer within this time */
 	ANSWERS_MAX = 16,  /* endpoints of a host that are distinguished */
-	MTU_WAIT_MS = 300, /* for the answer to a large frame, once small ones are answered */
+	MTU_WAIT_MS = 150, /* for the answer to a large frame, once small ones are answered */
 };
 
 volatile sig_atomic_t gammaping_interrupted;
@@ -435,13 +435,24 @@ static unsigned ask_local_ports(struct ping *ping, struct lookup_answer *answers
 
 	if (!list)
 		return 0;
-	while (count < ANSWERS_MAX && next_local_port(list, ping, &port))
+	while (count < ANSWERS_MAX && next_local_port(list, ping, &port)) {
+		lookup_begin(ping);
 		if (!lookup_send(ping, port, 0) &&
 		    lookup_wait(ping, gamma_now() + gammaping_seconds(ping->timeout) / TRIES,
 				&answers[count]))
 			count++;
+	}
 	fclose(list);
 	return count;
+}
+
+/* Whether the last one is of an endpoint that answered an earlier request before. */
+static bool is_known(const struct lookup_answer *answers, unsigned last)
+{
+	for (unsigned i = 0; i < last; i++)
+		if (answers[i].port == answers[last].port && answers[i].op == answers[last].op)
+			return true;
+	return false;
 }
 
 /* Asks for a port, 0 for any; returns how many endpoints answer. */
@@ -452,6 +463,7 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *
 
 	if (ping->same_host && !port)
 		return ask_local_ports(ping, answers);
+	lookup_begin(ping);
 	for (int try = 0; try < TRIES && !count && !gammaping_interrupted; try++) {
 		int ret = lookup_send(ping, port, 0);
 		uint64_t until = gamma_now() + share;
@@ -465,7 +477,7 @@ static unsigned look_up(struct ping *ping, uint16_t port, struct lookup_answer *
 		}
 		while (count < ANSWERS_MAX && lookup_wait(ping, until, &answers[count])) {
 			until = gamma_now() + OTHERS_US * GAMMA_NS_PER_US;
-			count++;
+			count += !is_known(answers, count);
 			if (port)
 				break;
 		}
@@ -576,6 +588,7 @@ static bool slot_is_answered(struct ping *slot)
 {
 	struct lookup_answer answer;
 
+	lookup_begin(slot);
 	for (int try = 0; try < TRIES && !gammaping_interrupted; try++) {
 		if (!lookup_send(slot, slot->found.port, 0) &&
 		    lookup_wait(slot, gamma_now() + gammaping_seconds(slot->timeout) / TRIES,
@@ -629,6 +642,7 @@ bool gammaping_passes(struct ping *ping, uint32_t mtu)
 {
 	struct lookup_answer answer;
 
+	lookup_begin(ping);
 	for (int try = 0; try < TRIES && !gammaping_interrupted; try++)
 		if (!lookup_send(ping, ping->found.port, mtu - GAMMA_HEADER_LEN) &&
 		    lookup_wait(ping, gamma_now() + MTU_WAIT_MS * GAMMA_NS_PER_MS, &answer))

@@ -66,7 +66,8 @@ struct ping {
 	uint32_t tenant;                /* user id */
 	bool through_slot;              /* no CAP_NET_RAW: all goes through a slot of gammad */
 	uint32_t epoch;
-	uint32_t seq;
+	uint32_t seq;    /* of the latest request */
+	uint32_t oldest; /* an answer to a request before it is too late */
 	uint8_t *zeros; /* 64 KiB of payload */
 	/* the peer */
 	struct gamma_resolved peer;
@@ -118,9 +119,14 @@ void udp_walk_say_name(const struct ping *ping);
 void udp_walk_lookup(struct ping *ping);
 void udp_walk_mtu(struct ping *ping);
 
-/* lookup.c: sends a request with payload bytes of padding; 0 or a negative errno. */
+/* lookup.c: a new question: answers to the requests so far are too late. */
+void lookup_begin(struct ping *ping);
+/* Sends a request with payload bytes of padding; 0 or a negative errno. */
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);
-/* The next answer to the latest request; false: none until then (ns) or before an interrupt. */
+/*
+ * The next answer to a request since lookup_begin; false: none until then (ns) or before an
+ * interrupt.
+ */
 bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer);
 
 /* rails.c: the first of several names is the NIC; the NICs of the others; the step. */

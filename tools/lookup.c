@@ -24,6 +24,11 @@ static struct gamma_link *link_of(const struct ping *ping)
 	return ping->same_host && !ping->udp ? &ping->shm->link : ping->packet;
 }
 
+void lookup_begin(struct ping *ping)
+{
+	ping->oldest = ping->seq + 1;
+}
+
 int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 {
 	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_LOOKUP};
@@ -52,7 +57,7 @@ int lookup_send(struct ping *ping, uint16_t port, uint32_t payload)
 	return link->ops->send(link, &frame, 1, &error) ? 0 : -errno;
 }
 
-/* Whether a frame answers the latest request. */
+/* Whether a frame answers a request since lookup_begin. */
 static bool is_answer(const struct ping *ping, const struct gamma_arrival *arrival,
 		      struct lookup_answer *answer)
 {
@@ -61,7 +66,9 @@ static bool is_answer(const struct ping *ping, const struct gamma_arrival *arriv
 
 	if (gamma_codec_parse(arrival->frame, arrival->len, &fields) != GAMMA_OK ||
 	    fields.kind != GAMMA_KIND_LOOKUP || fields.op == GAMMA_LOOKUP_ASK ||
-	    fields.dst_epoch != ping->epoch || fields.seq != ping->seq)
+	    fields.dst_epoch != ping->epoch)
+		return false;
+	if (fields.seq - ping->oldest > ping->seq - ping->oldest)
 		return false;
 	if (memcmp(arrival->frame + GAMMA_MAC_LEN, ping->peer.mac, GAMMA_MAC_LEN))
 		return false;

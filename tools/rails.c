@@ -47,6 +47,7 @@ static uint64_t round_trip(struct ping *rail, struct lookup_answer *answer)
 	for (int try = 0; try < TRIES && !gammaping_interrupted; try++) {
 		uint64_t began = gamma_now();
 
+		lookup_begin(rail);
 		if (!lookup_send(rail, rail->found.port,
 				 GAMMA_ADDR_LEN + sizeof(struct gamma_rails_list)) &&
 		    lookup_wait(rail, began + SHARE_MS * GAMMA_NS_PER_MS, answer))

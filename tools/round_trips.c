@@ -48,8 +48,10 @@ static bool ping_once(struct ping *ping, unsigned long number, struct samples *s
 {
 	uint64_t began = gamma_now(), passed;
 	struct lookup_answer answer;
-	int ret = lookup_send(ping, ping->found.port, ping->size);
+	int ret;
 
+	lookup_begin(ping);
+	ret = lookup_send(ping, ping->found.port, ping->size);
 	if (!ret && lookup_wait(ping, began + gammaping_seconds(ping->timeout), &answer)) {
 		passed = gamma_now() - began;
 		add_sample(samples, passed);

@@ -20,7 +20,7 @@
 #include "wire/pseudo_mac.h"
 
 enum {
-	TRIES = 4,          /* requests until a step has failed */
+	TRIES = 8,          /* requests until a step has failed */
 	SIZE_TRIES = 2,     /* datagrams of a size until it is too large */
 	SIZE_WAIT_MS = 300, /* for the answer to each */
 	ICMP_WAIT_S = 4, /* a router asks for a host that is not there for 3 s before it says so */
@@ -175,6 +175,7 @@ static void __attribute__((noreturn)) nothing_answers(const struct ping *ping)
 
 static bool is_answered(struct ping *ping)
 {
+	lookup_begin(ping);
 	for (int try = 0; try < TRIES && !gammaping_interrupted; try++) {
 		int ret = lookup_send(ping, ping->peer.port, 0);
 		uint64_t share = (uint64_t) (ping->timeout * (double) GAMMA_NS_PER_S) / TRIES;
@@ -240,6 +241,7 @@ static bool passes(struct ping *ping, uint32_t bytes)
 {
 	struct lookup_answer answer;
 
+	lookup_begin(ping);
 	for (int try = 0; try < SIZE_TRIES && !gammaping_interrupted; try++)
 		if (!lookup_send(ping, ping->found.port, bytes - GAMMA_HEADER_LEN) &&
 		    lookup_wait(ping, gamma_now() + SIZE_WAIT_MS * GAMMA_NS_PER_MS, &answer))

@@ -94,7 +94,7 @@ stop samenode
 
 lab impair node02 --loss 10 >/dev/null
 pings "loss is counted" 1 '^40 sent, [0-9]+ answered, [1-9][0-9.]* % lost' \
-	-q -c 40 -i 0 -t 0.2 "$node02"
+	-q -c 40 -i 0 -t 0.5 "$node02"
 lab impair node02 off >/dev/null
 ip -n "gl-$lab_name-sw" link set dev d2 mtu 1500
 pings "a switch without jumbo frames" 1 \
