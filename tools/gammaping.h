@@ -68,7 +68,7 @@ struct ping {
 	uint32_t epoch;
 	uint32_t seq;    /* of the latest request */
 	uint32_t oldest; /* an answer to a request before it is too late */
-	uint8_t *zeros; /* 64 KiB of payload */
+	uint8_t *zeros;  /* 64 KiB of payload */
 	/* the peer */
 	struct gamma_resolved peer;
 	bool same_host;
