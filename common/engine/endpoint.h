@@ -45,7 +45,8 @@ struct gamma_endpoint_attr {
 	struct gamma_endpoint_nic more[GAMMA_RAILS_MAX - 1];
 	unsigned more_count;
 	/* The only NIC again, over UDP, for long messages to peers that have the same: opened if it
-	 * can be, and used once there are such. An MTU of 0: none. */
+	 * can be and the first link is a packet socket, and used once there are such. An MTU of 0:
+	 * none. */
 	struct gamma_endpoint_nic beside;
 	uint8_t prefix; /* of UDP: bits of the IP address that name the subnet */
 	uint16_t port;  /* host order; 0: a random free one */

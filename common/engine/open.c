@@ -56,7 +56,7 @@ void gamma_open_close(struct gamma_endpoint *endpoint)
 
 /* ---- by this process ---- */
 
-static int open_raw(const struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
+static int open_raw(struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
 		    struct gamma_link **link)
 {
 	struct gamma_packet_attr packet = {
@@ -72,7 +72,10 @@ static int open_raw(const struct gamma_endpoint_attr *attr, struct gamma_stats *
 
 	if (attr->link != GAMMA_LINK_PACKET)
 		ret = gamma_xdp_open(&packet, attr->link == GAMMA_LINK_XDP, stats, link);
-	return ret && attr->link != GAMMA_LINK_XDP ? gamma_packet_open(&packet, stats, link) : ret;
+	if (!ret || attr->link == GAMMA_LINK_XDP)
+		return ret;
+	attr->link = GAMMA_LINK_PACKET;
+	return gamma_packet_open(&packet, stats, link);
 }
 
 /* The UDP port is the frames' port; another program may have it. */
@@ -98,7 +101,8 @@ static int open_udp(const struct gamma_endpoint_attr *attr, bool beside, struct 
 	return gamma_udp_open(&udp, stats, link);
 }
 
-static int open_network(const struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
+/* AUTO becomes what it has chosen. */
+static int open_network(struct gamma_endpoint_attr *attr, struct gamma_stats *stats,
 			struct gamma_link **link)
 {
 	return attr->link == GAMMA_LINK_UDP ? open_udp(attr, false, stats, link)
@@ -167,6 +171,7 @@ static int open_brokered_link(struct gamma_endpoint *endpoint, struct gamma_endp
 		return ret;
 	}
 	take_identity(attr, &brokered.opened);
+	attr->link = GAMMA_LINK_PACKET;
 	*port_fd = brokered.port_fd;
 	return 0;
 }

@@ -10,7 +10,7 @@
 # shellcheck source=api.sh
 . "$top_srcdir/fabtests/functional/api.sh"
 
-need_tool fi_pingpong fi_info jq
+need_tool fi_pingpong fi_info jq setpriv
 
 long=${GAMMA_TEST_LONG:-0}
 lab_up 2
@@ -90,6 +90,14 @@ counted "any behind a firewall: UDP was not used" \
 firewall off
 says_nothing() { ! grep -h UDP "$work"/{client,server}.out; }
 check "any: no line about the firewall" says_nothing
+
+gamma_env[-1]="FI_GAMMA_LINK=auto"
+no_xdp=(setpriv --bounding-set "-bpf,-net_admin,-sys_admin")
+both "auto, AF_XDP not permitted: ping-pong, all sizes" 20 \
+	"${no_xdp[@]}" fi_pingpong -p gamma -e rdm -c -S all -I 3
+counted "auto, AF_XDP not permitted: UDP took long messages" \
+	'all(.rails_proven == 1 and .rails[1].frames_out > 1000)'
+gamma_env[-1]="FI_GAMMA_LINK=any"
 
 # Datagrams to the endpoint's port, of a program that no peer has named: garbage, and a header as a
 # peer's frames have.

@@ -188,7 +188,8 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 	if (domain->nic.has_udp)
 		gamma_nic_udp_twin(&domain->nic, &domain->more[domain->more_count++]);
 	else if (kind == GAMMA_NICS_ETHERNET && !domain->more_count &&
-		 gamma_settings.link == GAMMA_LINK_SETTING_ANY)
+		 (gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
+		  gamma_settings.link == GAMMA_LINK_SETTING_AUTO))
 		find_beside(domain);
 	gamma_nic_list_free(nics);
 	return 0;

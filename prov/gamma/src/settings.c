@@ -121,7 +121,7 @@ static const struct choice_setting choices[] = {
 	 "or gammad's), udp (UDP datagrams, without privilege and through routers, over IPv4 where "
 	 "the NIC has an IPv4 address), udp6 (the same over IPv6), raw+udp (packet for short "
 	 "messages, udp over IPv4 for long ones), xdp (AF_XDP, for privileged processes, one on a "
-	 "NIC's queue), or auto (xdp where it can be had, else packet or udp); the same on all "
+	 "NIC's queue), or auto (xdp where it can be had, else as with any); the same on all "
 	 "hosts (default: any)",
 	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp"}},
 	{"multicast",

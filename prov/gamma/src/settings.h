@@ -15,7 +15,7 @@ enum gamma_link_setting {
 				 * for long messages where it can be; else UDP alone */
 	GAMMA_LINK_SETTING_PACKET, /* packet sockets, its own or gammad's */
 	GAMMA_LINK_SETTING_XDP,
-	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else packet sockets, else UDP */
+	GAMMA_LINK_SETTING_AUTO, /* AF_XDP where it can be had, else as with ANY */
 	GAMMA_LINK_SETTING_UDP,  /* over IPv4 where the NIC has an IPv4 address, else over IPv6 */
 	GAMMA_LINK_SETTING_UDP6,
 	GAMMA_LINK_SETTING_RAW_UDP, /* packet sockets, and UDP beside them, or fail */
