@@ -91,7 +91,7 @@ int gamma_endpoint_create(const struct gamma_endpoint_attr *asked,
 	if (attr.link == GAMMA_LINK_UDP)
 		attr.ethertype = GAMMA_ETHERTYPE;
 	if (attr.datagram)
-		attr.more_count = 0;
+		attr.more_count = attr.optional = 0;
 	ret = set_random_key(&random);
 	if (!ret)
 		ret = gamma_open_links(endpoint, &attr);

@@ -40,10 +40,11 @@ struct gamma_endpoint_attr {
 	int ifindex;
 	uint8_t mac[GAMMA_MAC_LEN]; /* of the NIC */
 	uint32_t mtu;               /* of the NIC, bytes */
-	/* The NICs behind the first one: its other rails. Not of best-effort endpoints. One of them
-	 * may be the first one again, over UDP. */
+	/* The NICs behind the first one: its other rails. Not of best-effort endpoints. Behind all
+	 * raw ones the same may stand again, over UDP. */
 	struct gamma_endpoint_nic more[GAMMA_RAILS_MAX - 1];
 	unsigned more_count;
+	unsigned optional; /* of these, so many at the end are left out if one cannot be opened */
 	/* The only NIC again, over UDP, for long messages to peers that have the same: opened if it
 	 * can be and the first link is a packet socket, and used once there are such. An MTU of 0:
 	 * none. */

@@ -16,6 +16,22 @@ enum {
 	QUIET_MAX = 16,   /* rounds of housekeeping in which a NIC that went quiet is looked at */
 };
 
+/* The first one over UDP is on the first raw one's NIC, and so on. */
+static void find_twin(struct gamma_local *local, unsigned udp)
+{
+	unsigned before = 0;
+
+	for (unsigned r = 0; r < udp; r++)
+		before += gamma_local_rail_is_udp(local, r);
+	for (unsigned r = 0; r < udp; r++) {
+		if (gamma_local_rail_is_udp(local, r) || before--)
+			continue;
+		local->own_rails[udp].twins = (uint8_t) (1u << r);
+		local->own_rails[r].twins = (uint8_t) (1u << udp);
+		return;
+	}
+}
+
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN], bool udp)
 {
@@ -24,10 +40,13 @@ void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 
 	memcpy(own->mac, mac, GAMMA_MAC_LEN);
 	own->mtu = own->most = link->mtu;
+	own->train = link->train;
 	local->rails_udp |= (uint8_t) (udp << local->rail_count);
 	local->limits.rail_mtu = (uint32_t) gamma_max(local->limits.rail_mtu, link->mtu);
 	if (local->rail_count)
 		endpoint->rails[local->rail_count].link = link;
+	if (udp)
+		find_twin(local, local->rail_count);
 	local->rail_count++;
 }
 
@@ -35,7 +54,10 @@ static bool has_carrier(struct gamma_local *local, uint8_t rail)
 {
 	const struct gamma_endpoint *endpoint =
 		gamma_container_of(local, struct gamma_endpoint, local);
+	uint8_t twins = local->own_rails[rail].twins;
 
+	if (gamma_local_rail_is_udp(local, rail) && twins)
+		rail = (uint8_t) __builtin_ctz(twins);
 	return gamma_packet_has_carrier(gamma_links_of_rail(endpoint, rail));
 }
 
@@ -82,9 +104,9 @@ uint32_t gamma_links_least_slots(const struct gamma_endpoint *endpoint)
 	return slots;
 }
 
-void gamma_links_close(struct gamma_endpoint *endpoint)
+void gamma_links_close(struct gamma_endpoint *endpoint, unsigned first)
 {
-	for (unsigned r = 1; r < GAMMA_RAILS_MAX; r++) {
+	for (unsigned r = first; r < GAMMA_RAILS_MAX; r++) {
 		struct gamma_rail_link *rail = &endpoint->rails[r];
 
 		if (!rail->link)

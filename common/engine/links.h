@@ -34,8 +34,9 @@ enum {
 	GAMMA_LINKS_DEFER = 4,    /* polls that a look waits while the program may be answering */
 };
 
-/* One more rail: of a NIC with that MAC address and MTU; udp: over UDP, beside raw ones. The first
- * call is for the first rail, whose link is there already. */
+/* One more rail: of a NIC with that MAC address and MTU; udp: over UDP, beside raw ones, each on
+ * the NIC of the raw one at the same place. The first call is for the first rail, whose link is
+ * there already. */
 void gamma_links_add(struct gamma_endpoint *endpoint, struct gamma_link *link,
 		     const uint8_t mac[GAMMA_MAC_LEN], bool udp);
 /* All of them, in order; their links are open. Nothing if the endpoint has one NIC. */
@@ -48,8 +49,8 @@ bool gamma_links_use_udp(struct gamma_local *local);
 uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link);
 /* Of the endpoint's smallest ring. */
 uint32_t gamma_links_least_slots(const struct gamma_endpoint *endpoint);
-/* All but the first. */
-void gamma_links_close(struct gamma_endpoint *endpoint);
+/* From that one on, which is not the first rail. */
+void gamma_links_close(struct gamma_endpoint *endpoint, unsigned first);
 struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, uint8_t rail);
 /* The rail that frames of this link come by; 0 also if it is none's. */
 uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link);

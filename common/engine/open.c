@@ -44,7 +44,7 @@ static int open_shm(struct gamma_endpoint *endpoint, const struct gamma_endpoint
 
 void gamma_open_close(struct gamma_endpoint *endpoint)
 {
-	gamma_links_close(endpoint);
+	gamma_links_close(endpoint, 1);
 	if (endpoint->packet)
 		endpoint->packet->ops->close(endpoint->packet);
 	if (endpoint->shm)
@@ -243,8 +243,25 @@ static int open_rail(struct gamma_endpoint *endpoint, const struct gamma_endpoin
 	return ret;
 }
 
-/* Unasked: what keeps it from being opened is no fault, and the port may be someone's. Its buffer
- * must hold all that peers have credit for. */
+/* Whether its buffer holds all that peers have credit for. A quarter of it is left free, and so
+ * much less credit costs little. */
+static bool has_room(const struct gamma_endpoint *endpoint, const struct gamma_link *udp)
+{
+	if (udp->slots >= endpoint->packet->slots - endpoint->packet->slots / 4)
+		return true;
+	gamma_info("long messages are slower: a UDP socket's buffer holds %u frames, the receive "
+		   "ring %u; raise net.core.rmem_max (sysctl -w net.core.rmem_max=4194304)",
+		   udp->slots, endpoint->packet->slots);
+	return false;
+}
+
+static void say_no_udp(uint16_t port, int error)
+{
+	gamma_info("port %u has no UDP beside it (%s): long messages are slower", port,
+		   strerror(-error));
+}
+
+/* Unasked: what keeps it from being opened is no fault, and the port may be someone's. */
 static void open_beside(struct gamma_endpoint *endpoint, const struct gamma_endpoint_attr *attr)
 {
 	struct gamma_rail_link *rail = &endpoint->rails[1];
@@ -259,27 +276,43 @@ static void open_beside(struct gamma_endpoint *endpoint, const struct gamma_endp
 	memcpy(own.mac, attr->beside.mac, GAMMA_MAC_LEN);
 	ret = open_udp(&own, true, &endpoint->local.stats, &rail->link);
 	if (ret) {
-		gamma_info("port %u has no UDP beside it (%s): long messages are slower", own.port,
-			   strerror(-ret));
+		say_no_udp(own.port, ret);
 		return;
 	}
 	rail->port_fd = -1;
 	memcpy(endpoint->udp_mac, own.mac, GAMMA_MAC_LEN);
-	/* A quarter of its buffer is left free, and so much less credit costs little. */
-	if (rail->link->slots >= endpoint->packet->slots - endpoint->packet->slots / 4)
+	if (!has_room(endpoint, rail->link))
+		gamma_links_close(endpoint, 1);
+}
+
+/* The same with several NICs: all of them, or none. */
+static void open_optional(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
+{
+	const unsigned first = attr->more_count - attr->optional;
+	int ret = attr->link == GAMMA_LINK_PACKET ? 0 : -EOPNOTSUPP;
+
+	for (unsigned i = first; !ret && i < attr->more_count; i++) {
+		struct gamma_rail_link *rail = &endpoint->rails[1 + i];
+
+		ret = open_rail(endpoint, attr, &attr->more[i], rail);
+		if (!ret && !has_room(endpoint, rail->link))
+			ret = -ENOBUFS;
+	}
+	if (!ret)
 		return;
-	gamma_info("long messages are slower: a UDP socket's buffer holds %u frames, the receive "
-		   "ring %u; raise net.core.rmem_max (sysctl -w net.core.rmem_max=4194304)",
-		   rail->link->slots, endpoint->packet->slots);
-	gamma_links_close(endpoint);
+	say_no_udp(attr->port, ret);
+	gamma_links_close(endpoint, 1 + first);
+	attr->more_count = first;
 }
 
 static int open_all(struct gamma_endpoint *endpoint, struct gamma_endpoint_attr *attr)
 {
 	int ret = open_first(endpoint, attr);
 
-	for (unsigned i = 0; !ret && i < attr->more_count; i++)
+	for (unsigned i = 0; !ret && i < attr->more_count - attr->optional; i++)
 		ret = open_rail(endpoint, attr, &attr->more[i], &endpoint->rails[1 + i]);
+	if (!ret && attr->optional)
+		open_optional(endpoint, attr);
 	if (!ret)
 		open_beside(endpoint, attr);
 	return ret;

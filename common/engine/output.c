@@ -76,6 +76,9 @@ static bool collect_frames(struct gamma_endpoint *endpoint, struct gamma_flow *f
 
 			turn += run;
 			*count += run;
+			/* The next rail's train is a burst of its own. */
+			if (flow->rails && gamma_rails_choice_turn_is_over(flow))
+				break;
 		}
 		/* In a train the few frames that a bounded flow may send cost little more than one.
 		 */

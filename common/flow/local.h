@@ -39,8 +39,10 @@ struct gamma_limits {
 /* One of the endpoint's own NICs, if it has several. */
 struct gamma_own_rail {
 	uint8_t mac[GAMMA_MAC_LEN];
-	uint32_t mtu;  /* bytes after the Ethernet header, of a NIC now; too few: it is not used */
-	uint32_t most; /* ditto, when the endpoint was opened */
+	uint32_t mtu;   /* bytes after the Ethernet header, of a NIC now; too few: it is not used */
+	uint32_t most;  /* ditto, when the endpoint was opened */
+	uint32_t train; /* full frames that leave by it in one call; 0: they leave singly */
+	uint8_t twins;  /* bits: rails of the same NIC, the one raw, the other one over UDP */
 	bool no_carrier;  /* when it was looked at last */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
 	/* Counters; the first one's frames are not counted: they are what no other has sent. */

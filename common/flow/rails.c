@@ -111,16 +111,31 @@ static uint64_t answer_time(const struct gamma_flow *flow, unsigned r)
 	return by_data && !is_udp(flow, r) ? by_data : gamma_max(by_data, 2 * rail->probe_rtt);
 }
 
-/* That the frames in flight by it take, one behind the other. */
-static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
+static uint64_t own_queue_time(const struct gamma_flow *flow, unsigned r)
 {
 	return flow->rails->rail[r].in_flight * gamma_rails_choice_frame_time(flow->rails, r);
 }
 
+static uint64_t twins_queue_time(const struct gamma_flow *flow, unsigned r)
+{
+	uint64_t time = 0;
+
+	for (unsigned twin = 0; twin < flow->local->rail_count; twin++)
+		if (flow->local->own_rails[r].twins >> twin & 1)
+			time += own_queue_time(flow, twin);
+	return time;
+}
+
+/* That the frames in flight by its NIC take, one behind the other: its own and its twin's. */
+static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
+{
+	return own_queue_time(flow, r) + twins_queue_time(flow, r);
+}
+
 /* How long a rail may be silent: as long as answers take on it. A probe comes behind the frames in
- * flight; these, one after the other, give signs all the time. That of one whose peer is known to
- * be there, by another rail, does not grow; but over UDP: that is the same cable, so there is no
- * haste, and the peer may look at it late. */
+ * flight; its own ones, one after the other, give signs all the time. That of one whose peer is
+ * known to be there, by another rail, does not grow; but over UDP: that is the same cable, so there
+ * is no haste, and the peer may look at it late. */
 static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 {
 	const struct gamma_rail *rail = &flow->rails->rail[r];
@@ -131,7 +146,7 @@ static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 	if (rail->probing)
 		wait += queue_time(flow, r);
 	else
-		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US;
+		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US + twins_queue_time(flow, r);
 	wait <<= gamma_min(rail->unanswered - (is_udp(flow, r) ? 0 : rail->overtaken), SHIFT_MAX);
 	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
 }
@@ -453,7 +468,7 @@ static void take_list(struct gamma_flow *flow, const struct gamma_fields *fields
 		rails->asking = rails->ask_wanted = false;
 		try_rails(flow, now);
 	}
-	gamma_rails_nics_heard(flow, list.down, now);
+	gamma_rails_nics_heard(flow, gamma_rails_list_down(flow, &list), now);
 }
 
 bool gamma_rails_answered(struct gamma_flow *flow, const struct gamma_fields *fields,
@@ -584,6 +599,33 @@ static bool is_silent_for_long(const struct gamma_flow *flow, uint8_t r, uint64_
 		       (DOUBT_US + (uint64_t) rail->in_flight * GAMMA_FRAME_US) * GAMMA_NS_PER_US;
 }
 
+/* Probes until it is doubted. Over UDP there are more, unless the same NIC is doubted already. */
+static uint32_t tries_of(const struct gamma_flow *flow, uint8_t r)
+{
+	if (!is_udp(flow, r))
+		return GAMMA_RAIL_TRIES;
+	for (unsigned twin = 0; twin < flow->local->rail_count; twin++)
+		if (flow->local->own_rails[r].twins >> twin & 1 &&
+		    flow->rails->rail[twin].state == GAMMA_RAIL_DOUBTED)
+			return 1;
+	return UDP_TRIES;
+}
+
+/* The same NIC over UDP is silent as well: that takes longer to find out there (silence). */
+static void doubt_twins(struct gamma_flow *flow, uint8_t r, uint64_t now)
+{
+	for (uint8_t twin = 0; twin < flow->local->rail_count; twin++) {
+		const struct gamma_rail *rail = &flow->rails->rail[twin];
+
+		if (flow->local->own_rails[r].twins >> twin & 1 &&
+		    gamma_rails_is_usable(flow->rails, twin) && rail->probing && rail->unanswered &&
+		    gamma_rails_other_is_usable(flow->rails, twin)) {
+			gamma_rails_want_probe(flow, twin);
+			gamma_rails_doubt(flow, twin, now);
+		}
+	}
+}
+
 /* The probe of a rail is not answered yet. */
 static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
@@ -605,9 +647,9 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		warn_silent(flow->local, r);
 	if (gamma_rails_is_usable(flow->rails, r) && gamma_rails_other_is_usable(flow->rails, r)) {
 		rail->overtaken += is_overtaken(flow->rails, r);
-		if (rail->overtaken >= (is_udp(flow, r) ? UDP_TRIES : GAMMA_RAIL_TRIES) &&
-		    is_silent_for_long(flow, r, now)) {
+		if (rail->overtaken >= tries_of(flow, r) && is_silent_for_long(flow, r, now)) {
 			gamma_rails_doubt(flow, r, now);
+			doubt_twins(flow, r, now);
 			return;
 		}
 		/* Only their answers show whether this rail or the peer is silent. */

@@ -24,6 +24,7 @@ struct gamma_sent;
 enum {
 	GAMMA_RAIL_TRIES = 3,        /* probes of a rail that another one has overtaken: doubt */
 	GAMMA_RAIL_TURN = 8,         /* frames of a long message that leave by one rail in a row */
+	GAMMA_RAIL_TURN_US = 100,    /* so long it is busy with those of a train, which are more */
 	GAMMA_RAIL_RAW = 16384,      /* frames of long messages that are raw after a bound */
 	GAMMA_RAIL_EXPECTED_US = 20, /* so long a peer that took frames over UDP looks for more */
 	GAMMA_RAIL_ROUND = 32,     /* frames, of all rails, by which the time of one is measured */

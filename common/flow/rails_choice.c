@@ -127,9 +127,23 @@ void gamma_rails_choice_polled(struct gamma_flow *flow)
 	gamma_rails_choice_use(flow, flow->rail);
 }
 
-/* Bits: rails that take a long message's frames now. Over UDP they leave in trains: while such a
- * rail takes them, raw ones do not. Through a slow port no more than a few frames may be under way,
- * and a train would only keep short messages waiting. */
+/* Bits: raw rails of NICs by which nothing goes over UDP, though it does by others. */
+static uint8_t raw_alone(const struct gamma_flow *flow, uint8_t free)
+{
+	uint8_t alone = 0;
+
+	for (unsigned r = 0; r < flow->local->rail_count; r++) {
+		uint8_t twins = flow->local->own_rails[r].twins;
+
+		if (twins && !(twins & free) && !gamma_local_rail_is_udp(flow->local, r))
+			alone |= (uint8_t) (free & 1u << r);
+	}
+	return alone;
+}
+
+/* Bits: rails that take a long message's frames now. Over UDP they leave in trains: while a NIC
+ * takes them so, it takes no raw ones. Through a slow port no more than a few frames may be under
+ * way, and a train would only keep short messages waiting. */
 static uint8_t rails_of_long(const struct gamma_flow *flow)
 {
 	uint8_t free = 0, udp = flow->rails->raw_left ? 0 : flow->local->rails_udp;
@@ -139,7 +153,7 @@ static uint8_t rails_of_long(const struct gamma_flow *flow)
 			free |= (uint8_t) (1u << r);
 	free &= (uint8_t) ~flow->local->rails_busy;
 	if (free & udp)
-		return free & udp;
+		return (uint8_t) ((free & udp) | raw_alone(flow, free));
 	return free & ~flow->local->rails_udp ? (uint8_t) (free & ~flow->local->rails_udp) : free;
 }
 
@@ -207,6 +221,17 @@ static void note_bound(struct gamma_flow *flow, bool spread)
 	}
 }
 
+/* In trains more of them, up to a whole train, where they are through soon: through a slow port
+ * the other rails would have nothing to do meanwhile. */
+static uint8_t turn_of(const struct gamma_flow *flow, unsigned r)
+{
+	uint64_t frames = GAMMA_RAIL_TURN_US * GAMMA_NS_PER_US /
+			  gamma_rails_choice_frame_time(flow->rails, r);
+	uint64_t train = gamma_min(flow->local->own_rails[r].train, UINT8_MAX);
+
+	return (uint8_t) gamma_max(gamma_min(frames, train), GAMMA_RAIL_TURN);
+}
+
 /* A few frames in a row, since they leave in one call and arrive together. */
 uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread)
 {
@@ -219,7 +244,7 @@ uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread)
 		if (!rails->turn || !gamma_rails_is_usable(rails, rails->spread) ||
 		    flow->local->rails_busy >> rails->spread & 1) {
 			rails->spread = least_loaded(flow);
-			rails->turn = GAMMA_RAIL_TURN;
+			rails->turn = turn_of(flow, rails->spread);
 		}
 		rails->turn--;
 		rail = rails->spread;
@@ -236,13 +261,18 @@ unsigned gamma_rails_choice_run(struct gamma_flow *flow, uint8_t rail, unsigned 
 	uint8_t candidates = rails_of_long(flow);
 
 	if (rail != rails->spread || rails->raw_left || !(candidates >> rail & 1) ||
-	    !gamma_local_rail_is_udp(flow->local, rail))
+	    !flow->local->own_rails[rail].train)
 		return 0;
 	if (candidates == 1u << rail)
 		return most;
 	most = (unsigned) gamma_min(most, rails->turn);
 	rails->turn = (uint8_t) (rails->turn - most);
 	return most;
+}
+
+bool gamma_rails_choice_turn_is_over(const struct gamma_flow *flow)
+{
+	return !flow->rails->turn;
 }
 
 static bool takes(const struct gamma_flow *flow, uint8_t rail, const struct gamma_sent *sent)

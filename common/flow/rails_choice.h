@@ -26,6 +26,8 @@ GAMMA_NOINLINE unsigned gamma_rails_choice_run(struct gamma_flow *flow, uint8_t 
 /* The same of a frame that left before. */
 GAMMA_NOINLINE uint8_t gamma_rails_choice_again(struct gamma_flow *flow, struct gamma_sent *sent,
 						bool spread);
+/* Whether a long message's next frame may leave by another rail than the last one. */
+GAMMA_NOINLINE bool gamma_rails_choice_turn_is_over(const struct gamma_flow *flow);
 /* Whether a rail over UDP takes frames in trains now; if so, whether the peer is expecting some. */
 GAMMA_NOINLINE bool gamma_rails_choice_has_trains(const struct gamma_flow *flow);
 GAMMA_NOINLINE bool gamma_rails_choice_is_expected(const struct gamma_flow *flow, uint64_t now);

@@ -10,6 +10,7 @@
 #include "wire/pseudo_mac.h"
 
 enum {
+	NO_PLACE = GAMMA_RAILS_MAX,
 	IPV4_LOOPBACK = 127, /* first byte of an IPv4 address: this host; */
 	IPV4_GROUPS = 224,   /* ditto, from here on: groups and others that are no host's */
 };
@@ -95,16 +96,50 @@ bool gamma_rails_list_read(const struct gamma_fields *fields, const uint8_t *pay
 	return is_sane(list);
 }
 
-/* A raw rail and one over UDP are no pair. */
+/* The place of the peer's rail that is this one's pair: of its raw rails, or of those over UDP, the
+ * one before which as many stand. NO_PLACE: it has none. */
+static unsigned place_of(const struct gamma_local *local, const struct gamma_rails_list *list,
+			 unsigned r)
+{
+	const bool udp = gamma_local_rail_is_udp(local, r);
+	unsigned before = 0;
+
+	for (unsigned i = 0; i < r; i++)
+		before += gamma_local_rail_is_udp(local, i) == udp;
+	for (unsigned place = 0; place < list->count; place++)
+		if ((list->udp >> place & 1) == udp && !before--)
+			return place;
+	return NO_PLACE;
+}
+
 void gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_rails_list *list,
 			    bool proven)
 {
-	uint8_t count = (uint8_t) gamma_min(list->count, flow->local->rail_count);
+	uint8_t count = 1;
 
-	flow->rails->outdated = !proven && count > flow->rails->count;
+	flow->rails->outdated = false;
+	for (uint8_t r = 1; r < flow->local->rail_count; r++) {
+		unsigned place = place_of(flow->local, list, r);
+
+		if (place == NO_PLACE)
+			continue;
+		enter_address(flow, r, &list->rails[place], proven);
+		count = (uint8_t) (r + 1);
+	}
+	flow->rails->outdated |= !proven && count > flow->rails->count;
 	if (proven)
 		flow->rails->count = (uint8_t) gamma_max(count, flow->rails->count);
-	for (uint8_t r = 1; r < count; r++)
-		if ((list->udp >> r & 1) == gamma_local_rail_is_udp(flow->local, r))
-			enter_address(flow, r, &list->rails[r], proven);
+}
+
+uint8_t gamma_rails_list_down(const struct gamma_flow *flow, const struct gamma_rails_list *list)
+{
+	uint8_t down = 0;
+
+	for (unsigned r = 0; r < flow->local->rail_count; r++) {
+		unsigned place = place_of(flow->local, list, r);
+
+		if (place != NO_PLACE)
+			down |= (uint8_t) ((list->down >> place & 1) << r);
+	}
+	return down;
 }

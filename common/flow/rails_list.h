@@ -19,5 +19,7 @@ bool gamma_rails_list_read(const struct gamma_fields *fields, const uint8_t *pay
 /* Takes the peer's; proven: it answers this side's question. */
 void gamma_rails_list_enter(struct gamma_flow *flow, const struct gamma_rails_list *list,
 			    bool proven);
+/* Bits: own rails whose pair has no carrier, as the peer's list says. */
+uint8_t gamma_rails_list_down(const struct gamma_flow *flow, const struct gamma_rails_list *list);
 
 #endif /* GAMMA_FLOW_RAILS_LIST_H */

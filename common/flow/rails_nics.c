@@ -60,12 +60,16 @@ bool gamma_rails_nics_look(struct gamma_local *local, uint8_t rail, uint64_t now
 {
 	struct gamma_own_rail *own = &local->own_rails[rail];
 	bool lost = local->has_carrier && !local->has_carrier(local, rail);
+	bool differs = lost != own->no_carrier;
 
-	if (lost)
-		gamma_rails_nics_down(local, rail, now);
-	if (lost != own->no_carrier) {
-		own->no_carrier = lost;
-		report_to_all(local, rail);
+	for (uint8_t r = 0; r < local->rail_count; r++) {
+		if (r != rail && !(own->twins >> r & 1))
+			continue;
+		if (lost)
+			gamma_rails_nics_down(local, r, now);
+		local->own_rails[r].no_carrier = lost;
+		if (differs)
+			report_to_all(local, r);
 	}
 	return !lost;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Endpoints with two NICs: both carry frames, contents stay right, and what runs goes on while cables
+# Endpoints with two NICs, by raw frames alone: both carry frames, contents stay right, and what runs goes on while cables
 # are pulled and interfaces disappear. Hosts with other numbers of NICs or other MTUs take part, and
 # lists of NICs that cannot work are refused. Text in single quotes is jq's; functions are
 # called through check. With GAMMA_TEST_LONG more of each, MPI, and delays.
@@ -21,7 +21,7 @@ long=${GAMMA_TEST_LONG:-0}
 lab_up 2 --nics 2
 count_frames
 latency=$abs_top_builddir/fabtests/benchmarks/gamma-latency
-gamma_env+=("FI_GAMMA_IFACE=gam0,gam1")
+gamma_env+=("FI_GAMMA_IFACE=gam0,gam1" "FI_GAMMA_LINK=packet")
 
 # ---- two NICs that work ----
 

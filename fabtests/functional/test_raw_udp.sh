@@ -149,10 +149,15 @@ done
 
 # ---- refused ----
 
-domain() { on node01 fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u; }
+domain() { on node01 env "$@" fi_info -p gamma | awk '$1 == "domain:" { print $2 }' | sort -u; }
 check "the domain's name" test "$(domain)" = gam0+udp
-check_fails "two NICs are refused" "raw Ethernet and UDP together take one NIC" \
-	on node01 env FI_GAMMA_IFACE=gam0,mgt0 fi_info -p gamma
+check "of two NICs" grep -Fx gam0,mgt0+udp <(domain FI_GAMMA_IFACE=gam0,mgt0)
+on node01 ip link add gam1 type veth peer name end1
+on node01 ip link set dev end1 up
+on node01 ip address add 10.79.0.1/24 dev gam1
+on node01 ip link set dev gam1 up
+check_fails "three NICs are refused" "raw Ethernet and UDP together take at most 2 NICs: name fewer" \
+	on node01 env FI_GAMMA_IFACE=gam0,mgt0,gam1 fi_info -p gamma
 on node01 ip address flush dev gam0
 check_fails "a NIC without IPv4 address is refused" "gam0 has no IPv4 address: give it one" \
 	on node01 fi_info -p gamma

@@ -462,6 +462,74 @@ static void beside__a_datagram_before_it_is_used(void **state)
 
 /* ---- sleeping ---- */
 
+/* ---- two NICs, and UDP on each that nobody asked for ---- */
+
+static struct gamma_endpoint_attr two_nics_and_udp(unsigned which)
+{
+	struct gamma_endpoint_attr attr = two_nics(which);
+
+	attr.more[attr.more_count++] = over_udp(which);
+	attr.more[attr.more_count] = over_udp(which);
+	attr.more[attr.more_count++].mac[4] = 3; /* of g2 or g3 */
+	attr.optional = 2;
+	return attr;
+}
+
+static void add_more_ip_addresses(void)
+{
+	add_ip_addresses();
+	netns_ip("addr replace 10.1.3.1/24 dev g2");
+	netns_ip("addr replace 10.1.3.2/24 dev g3");
+}
+
+static void twins__long_messages_leave_by_both(void **state)
+{
+	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
+	const struct gamma_local *local;
+
+	(void) state;
+	add_more_ip_addresses();
+	open_with(A, two_nics_and_udp(A));
+	open_with(FAR, two_nics_and_udp(FAR));
+	local = &sides[A].ep->local;
+	assert_int_equal(local->rails_udp, 0xc);
+	assert_int_equal(local->own_rails[1].twins, 8);
+	assert_int_equal(local->own_rails[2].twins, 1);
+	exchange(A, FAR, 64);
+	until_second_is(GAMMA_RAIL_USABLE);
+	for (unsigned i = 0; i < 32; i++)
+		exchange(A, FAR, LONG);
+	assert_int_equal(gamma_endpoint_rails(sides[A].ep, rails), 4);
+	assert_true(rails[2].frames_out > 4 * LONG / 9000);
+	assert_true(rails[3].frames_out > 4 * LONG / 9000);
+	assert_int_equal(side_stats(A)->rails_proven, 3);
+	assert_int_equal(side_stats(A)->retransmissions, 0);
+	assert_int_equal(side_stats(FAR)->stray, 0);
+}
+
+/* All of them, or none. */
+static void twins__a_port_may_be_taken(void **state)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(4243)};
+	struct gamma_endpoint_attr attr;
+	int fd;
+
+	(void) state;
+	add_more_ip_addresses();
+	assert_int_equal(inet_pton(AF_INET, "10.1.3.1", &address.sin_addr), 1);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *) &address, sizeof(address)), 0);
+	attr = two_nics_and_udp(A);
+	attr.port = 4243;
+	open_with(A, attr);
+	open_with(FAR, two_nics_and_udp(FAR));
+	assert_int_equal(sides[A].ep->local.rail_count, 2);
+	assert_int_equal(sides[A].ep->local.rails_udp, 0);
+	exchange(A, FAR, 64);
+	until_second_is(GAMMA_RAIL_USABLE);
+	close(fd);
+}
+
 static void fds__one_for_each_nic(void **state)
 {
 	int fds[GAMMA_ENDPOINT_FDS];
@@ -541,6 +609,8 @@ int main(void)
 		OPEN_TEST(beside__its_port_may_be_taken),
 		OPEN_TEST(beside__not_with_a_buffer_smaller_than_the_ring),
 		OPEN_TEST(beside__a_datagram_before_it_is_used),
+		OPEN_TEST(twins__long_messages_leave_by_both),
+		OPEN_TEST(twins__a_port_may_be_taken),
 		OPEN_TEST(fds__one_for_each_nic),
 		OPEN_TEST(down__the_other_one_carries_all),
 		OPEN_TEST(down__the_first_one_too),

@@ -115,6 +115,63 @@ static void list__leaves_out_a_nic_with_too_small_an_mtu(void **state)
 	assert_int_equal(ntohs(list.rails[2].mtu), GAMMA_LEAST_MTU);
 }
 
+static void note_alias(struct gamma_local *local, struct gamma_flow *flow, uint8_t r,
+		       const uint8_t mac[GAMMA_MAC_LEN])
+{
+	(void) local, (void) flow, (void) r, (void) mac;
+}
+
+/* The last byte of the address that this rail pairs with; 0: none. Own rails: udp, bits. */
+static uint8_t pair_of(unsigned r, uint8_t own_udp, const struct gamma_rails_list *list)
+{
+	static struct gamma_flow flow;
+	struct gamma_local local = {.rail_count = 4, .rails_udp = own_udp, .alias = note_alias};
+	struct gamma_rails rails = {.count = 1};
+
+	for (unsigned i = 0; i < 4; i++)
+		local.own_rails[i].mtu = 1500;
+	flow.local = &local;
+	flow.rails = &rails;
+	gamma_rails_list_enter(&flow, list, true);
+	return rails.rail[r].proven ? rails.rail[r].mac[5] : 0;
+}
+
+/* The first one over UDP with the first one over UDP, wherever they stand. */
+static void list__pairs_rails_of_one_kind(void **state)
+{
+	struct gamma_rails_list list = {.count = 4, .udp = 0xc};
+
+	(void) state;
+	for (unsigned i = 0; i < 4; i++)
+		list.rails[i] =
+			(struct gamma_rail_entry){{2, 0, 0, 0, 0, (uint8_t) (10 + i)}, htons(1500)};
+	assert_int_equal(pair_of(1, 0xc, &list), 11);
+	assert_int_equal(pair_of(2, 0xc, &list), 12);
+	assert_int_equal(pair_of(3, 0xc, &list), 13);
+	assert_int_equal(pair_of(1, 0, &list), 11);
+	assert_int_equal(pair_of(2, 0, &list), 0);
+	/* A peer with one NIC, and UDP on it. */
+	list.count = 2;
+	list.udp = 2;
+	assert_int_equal(pair_of(1, 0xc, &list), 0);
+	assert_int_equal(pair_of(2, 0xc, &list), 11);
+	assert_int_equal(pair_of(3, 0xc, &list), 0);
+}
+
+/* Rails are counted in the own order. */
+static void list__down_is_of_the_own_rails(void **state)
+{
+	static struct gamma_flow flow;
+	struct gamma_local local = {.rail_count = 4, .rails_udp = 0xc};
+	struct gamma_rails_list list = {.count = 2, .udp = 2, .down = 3};
+
+	(void) state;
+	flow.local = &local;
+	assert_int_equal(gamma_rails_list_down(&flow, &list), 1 | 4);
+	list.down = 2;
+	assert_int_equal(gamma_rails_list_down(&flow, &list), 4);
+}
+
 /* A question that names more than was answered before: one more question, not one each time. */
 static void list__that_names_more_is_asked_for_again(void **state)
 {
@@ -482,6 +539,8 @@ int main(void)
 		RAILS_TEST(list__of_equal_or_no_addresses_is_malformed),
 		RAILS_TEST(list__in_the_answer_to_a_question_as_long),
 		RAILS_TEST(list__leaves_out_a_nic_with_too_small_an_mtu),
+		RAILS_TEST(list__pairs_rails_of_one_kind),
+		RAILS_TEST(list__down_is_of_the_own_rails),
 		RAILS_TEST(list__that_names_more_is_asked_for_again),
 		RAILS_TEST(list__that_is_forged_replaces_nothing),
 		RAILS_TEST(flag__no_flow_begins_by_another_rail),

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "flow/rails_choice.h"
+
 enum { LONG = 1 << 20, SHORT = 16384, PLACES = 4 * LONG };
 
 static struct net *net;
@@ -117,6 +119,95 @@ static void choose__a_write_goes_on_without_a_rail_that_fails(void **state)
 	assert_int_equal(second_rail()->state, GAMMA_RAIL_DOUBTED);
 }
 
+/* ---- two NICs, each with raw frames and over UDP ---- */
+
+enum { TRAIN = 45 };
+
+static struct gamma_local local;
+static struct gamma_flow flow;
+static struct gamma_rails rails;
+
+static int setup_twins(void **state)
+{
+	(void) state;
+	local = (struct gamma_local){.rail_count = 4, .rails_udp = 0xc};
+	rails = (struct gamma_rails){.count = 4};
+	memset(&flow, 0, sizeof(flow));
+	flow.local = &local;
+	flow.rails = &rails;
+	for (unsigned r = 0; r < 4; r++) {
+		rails.rail[r].state = GAMMA_RAIL_USABLE;
+		rails.rail[r].frame_ns = 1000;
+		local.own_rails[r].twins = (uint8_t) (1u << (r ^ 2));
+		local.own_rails[r].train = r < 2 ? 0 : TRAIN;
+	}
+	return 0;
+}
+
+/* Of so many frames of long messages those that each rail takes, as they arrive at once. */
+static void take_frames(unsigned count, unsigned taken[4])
+{
+	memset(taken, 0, 4 * sizeof(*taken));
+	for (unsigned i = 0; i < count; i++) {
+		uint8_t r = gamma_rails_choice_next(&flow, true);
+
+		taken[r]++;
+		rails.rail[r].in_flight++;
+	}
+}
+
+static void twins__both_nics_by_whole_trains(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	take_frames(TRAIN, taken);
+	assert_int_equal(taken[2], TRAIN);
+	assert_true(gamma_rails_choice_turn_is_over(&flow));
+	take_frames(TRAIN, taken);
+	assert_int_equal(taken[3], TRAIN);
+	assert_int_equal(gamma_rails_choice_run(&flow, 3, TRAIN), 0);
+}
+
+/* A train would keep a slow port busy for long, and the other one idle. */
+static void twins__fewer_frames_by_slow_ports(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	rails.rail[2].frame_ns = rails.rail[3].frame_ns = 12000;
+	take_frames(GAMMA_RAIL_TURN, taken);
+	assert_int_equal(taken[2], GAMMA_RAIL_TURN);
+	take_frames(GAMMA_RAIL_TURN, taken);
+	assert_int_equal(taken[3], GAMMA_RAIL_TURN);
+}
+
+static void twins__a_nic_without_udp_takes_raw_frames(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	rails.rail[3].state = GAMMA_RAIL_UNPROVEN;
+	take_frames(16 * TRAIN, taken);
+	assert_int_equal(taken[0], 0);
+	assert_in_range(taken[1], 4 * TRAIN, 12 * TRAIN);
+	assert_int_equal(taken[1] + taken[2], 16 * TRAIN);
+	/* Whole trains are made of those over UDP alone. */
+	rails.spread = 1;
+	assert_int_equal(gamma_rails_choice_run(&flow, 1, TRAIN), 0);
+}
+
+static void twins__raw_frames_where_neither_has_udp(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	rails.rail[2].state = rails.rail[3].state = GAMMA_RAIL_DOUBTED;
+	take_frames(16 * TRAIN, taken);
+	assert_in_range(taken[0], 4 * TRAIN, 12 * TRAIN);
+	assert_int_equal(taken[0] + taken[1], 16 * TRAIN);
+}
+
 #define CHOICE_TEST(name) cmocka_unit_test_setup_teardown(name, setup_two, teardown_two)
 
 int main(void)
@@ -127,6 +218,10 @@ int main(void)
 		CHOICE_TEST(choose__a_short_write_leaves_by_one),
 		CHOICE_TEST(choose__writes_keep_their_order),
 		CHOICE_TEST(choose__a_write_goes_on_without_a_rail_that_fails),
+		cmocka_unit_test_setup(twins__both_nics_by_whole_trains, setup_twins),
+		cmocka_unit_test_setup(twins__fewer_frames_by_slow_ports, setup_twins),
+		cmocka_unit_test_setup(twins__a_nic_without_udp_takes_raw_frames, setup_twins),
+		cmocka_unit_test_setup(twins__raw_frames_where_neither_has_udp, setup_twins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

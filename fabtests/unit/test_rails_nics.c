@@ -97,6 +97,25 @@ static void carrier__of_the_own_nic_is_looked_at_first(void **state)
 	net_finish(net, SEC);
 }
 
+/* Raw frames and datagrams go by one cable. */
+static void carrier__of_one_nic_is_that_of_its_twin(void **state)
+{
+	struct gamma_local *local = &net->nodes[1].ep.local;
+	struct gamma_rails_list list;
+
+	(void) state;
+	local->own_rails[0].twins = 2;
+	local->own_rails[1].twins = 1;
+	pull_second_of_peer();
+	assert_false(gamma_rails_nics_look(local, 1, net->now));
+	gamma_rails_list_fill(local, &list);
+	assert_int_equal(list.down, 3);
+	has_no_second_carrier = net->nodes[1].broken[1] = false;
+	assert_true(gamma_rails_nics_look(local, 1, net->now));
+	gamma_rails_list_fill(local, &list);
+	assert_int_equal(list.down, 0);
+}
+
 static void say_down(uint32_t number, uint8_t down)
 {
 	struct gamma_rails_list list;
@@ -145,6 +164,7 @@ int main(void)
 		RAILS_TEST(carrier__is_looked_at_when_the_sender_asks),
 		RAILS_TEST(carrier__is_reported_again_when_the_sender_asks),
 		RAILS_TEST(carrier__of_the_own_nic_is_looked_at_first),
+		RAILS_TEST(carrier__of_one_nic_is_that_of_its_twin),
 		RAILS_TEST(carrier__forged__needs_the_number),
 		RAILS_TEST(carrier__of_the_last_rail_changes_nothing),
 	};

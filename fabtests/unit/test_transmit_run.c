@@ -397,6 +397,7 @@ static int setup_udp(void **state)
 	net = net_new(2, &options);
 	for (unsigned i = 0; i < 2; i++) {
 		net->nodes[i].second.train = TRAIN;
+		net->nodes[i].ep.local.own_rails[1].train = TRAIN;
 		net->nodes[i].ep.train = gamma_links_train(&net->nodes[i].ep);
 	}
 	net_exchange(net);

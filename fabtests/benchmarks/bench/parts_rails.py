@@ -18,6 +18,9 @@ SLOWER = "500us"     # more delay one way than a round trip of the lab, ten time
 STREAM_S = 0.6
 PULLED_S = 4         # a stream in which a cable is pulled and put back
 PIECE = 65536        # bytes of its messages: one leaves every 0.5 ms at 1 Gbit/s
+# So many are under way. Long messages take turns, so that all of these end at about one time: with
+# 16, as by default, that alone is a silence of 5 to 9 ms.
+PIECES = 4
 USED_FRAMES = 200    # a NIC that carries as many frames within BACK_MOST_S is used, not probed
 BACK_MOST_S = 5
 MIIMON_MS = 100
@@ -76,7 +79,7 @@ def pull_in_stream(ctx, lab, provider, nic):
     """The receiver's cable, whose far end keeps its carrier: the sender has no hint. Its longest
     time between two completions, and the time until the NIC is used after the cable is back."""
     server, client = ctx.sides(lab, "gamma-stream", provider, [],
-                               ["-S", PIECE, "-t", PULLED_S, "-g"])
+                               ["-S", PIECE, "-w", PIECES, "-t", PULLED_S, "-g"])
     with lab.running(server), lab.running(client, ready=None) as sender:
         until_used(lab, nic)
         time.sleep(0.3)
@@ -95,7 +98,7 @@ def pulled(ctx):
 
 def undisturbed(ctx):
     """What the machine itself keeps a stream waiting."""
-    row = ctx.streams(two_nics(ctx, "1gbit"), TWO, ["-S", PIECE, "-t", 1, "-g"])[0]
+    row = ctx.streams(two_nics(ctx, "1gbit"), TWO, ["-S", PIECE, "-w", PIECES, "-t", 1, "-g"])[0]
     return [Value(SILENCE, "ms", row["longest_gap_us"] / 1000, PIECE)]
 
 

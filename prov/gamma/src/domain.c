@@ -8,6 +8,7 @@
 #include "iface_list.h"
 #include "nic/coalesce_hint.h"
 #include "nic/udp.h"
+#include "wire/pseudo_mac.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -154,6 +155,50 @@ static void find_beside(struct gamma_domain *domain)
 		gamma_nic_udp_twin(&nic, &domain->beside);
 }
 
+/* One without carrier may get it. */
+static bool has_ipv4(const struct gamma_nic *nic)
+{
+	return gamma_pseudo_mac_ipv4(nic->udp_mac) &&
+	       (!nic->reason || nic->reason == gamma_nic_select_no_carrier);
+}
+
+/* Those over UDP stand behind all raw ones, in the same order. */
+static void add_twins(struct gamma_domain *domain, const struct gamma_nic *const *nics)
+{
+	const unsigned count = 1 + domain->more_count;
+
+	for (unsigned i = 0; i < count; i++)
+		gamma_nic_udp_twin(nics[i], &domain->more[domain->more_count++]);
+}
+
+/* Several NICs: UDP on all of them, or on none. */
+static void find_twins(struct gamma_domain *domain)
+{
+	const unsigned count = 1 + domain->more_count;
+	const struct gamma_nic *with_udp[GAMMA_RAILS_MAX];
+	struct gamma_nic nics[GAMMA_RAILS_MAX];
+
+	if (2 * count > GAMMA_RAILS_MAX)
+		return;
+	nics[0] = domain->nic;
+	memcpy(&nics[1], domain->more, domain->more_count * sizeof(*nics));
+	if (gamma_nic_udp_add(nics, count))
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		if (!has_ipv4(&nics[i]))
+			return;
+		with_udp[i] = &nics[i];
+	}
+	add_twins(domain, with_udp);
+	domain->optional = count;
+}
+
+static bool may_use_udp_too(void)
+{
+	return gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
+	       gamma_settings.link == GAMMA_LINK_SETTING_AUTO;
+}
+
 /* The usable NICs of that name as they are now, which may not be as fi_getinfo found them. */
 static int find_nics(struct gamma_domain *domain, const char *name)
 {
@@ -186,10 +231,10 @@ static int find_nics(struct gamma_domain *domain, const char *name)
 				   list.nics[i]->name, list.nics[i]->reason);
 	}
 	if (domain->nic.has_udp)
-		gamma_nic_udp_twin(&domain->nic, &domain->more[domain->more_count++]);
-	else if (kind == GAMMA_NICS_ETHERNET && !domain->more_count &&
-		 (gamma_settings.link == GAMMA_LINK_SETTING_ANY ||
-		  gamma_settings.link == GAMMA_LINK_SETTING_AUTO))
+		add_twins(domain, list.nics);
+	else if (kind == GAMMA_NICS_ETHERNET && may_use_udp_too() && domain->more_count)
+		find_twins(domain);
+	else if (kind == GAMMA_NICS_ETHERNET && may_use_udp_too())
 		find_beside(domain);
 	gamma_nic_list_free(nics);
 	return 0;
@@ -278,8 +323,9 @@ int gamma_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return ret;
 	}
 	show_hint(domain->nic.name);
-	for (unsigned i = 0; i < domain->more_count && !domain->nic.has_udp; i++)
-		show_hint(domain->more[i].name);
+	for (unsigned i = 0; i < domain->more_count; i++)
+		if (!gamma_domain_is_twin(domain, i))
+			show_hint(domain->more[i].name);
 	list_as_open(domain);
 	*domain_fid = &domain->domain_fid;
 	return 0;

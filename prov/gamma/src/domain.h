@@ -36,6 +36,8 @@ struct gamma_domain {
 	pid_t owner; /* a forked child must not touch the shared descriptors */
 	enum fi_av_type av_type;
 	unsigned more_count;
+	unsigned optional; /* of these, so many at the end are over UDP, which endpoints use
+			    * unasked */
 	uint64_t caps;
 	uint32_t mr_mode;          /* FI_MR_* bits in force, GAMMA_MR_BASIC as its bits */
 	struct gamma_list eps;     /* struct gamma_fi_ep.domain_entry: enabled ones, progressed one
@@ -67,6 +69,12 @@ int gamma_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fi
  * would, or NULL. only, unless NULL: that domain or none; it may be another provider's. */
 struct gamma_domain *gamma_domain_find_opened(const struct fi_info *info,
 					      const struct fid_domain *only);
+
+/* Whether more[i] is one of the NICs before it again, over UDP. */
+static inline bool gamma_domain_is_twin(const struct gamma_domain *domain, unsigned i)
+{
+	return domain->more[i].udp && !domain->nic.udp;
+}
 
 /* Whether this process is a forked child of the process that opened the domain. */
 bool gamma_progress_is_inherited(const struct gamma_domain *domain);

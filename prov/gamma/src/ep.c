@@ -160,10 +160,9 @@ static uint64_t speed_of_all(const struct gamma_domain *domain)
 {
 	uint64_t speed = domain->nic.speed;
 
-	if (domain->nic.has_udp) /* the other one is the same NIC */
-		return speed;
 	for (unsigned i = 0; i < domain->more_count && speed; i++)
-		speed = domain->more[i].speed ? speed + domain->more[i].speed : 0;
+		if (!gamma_domain_is_twin(domain, i))
+			speed = domain->more[i].speed ? speed + domain->more[i].speed : 0;
 	return speed;
 }
 
@@ -181,7 +180,8 @@ static void set_nics(struct gamma_endpoint_attr *attr, const struct gamma_domain
 	memcpy(attr->mac, domain->nic.mac, GAMMA_MAC_LEN);
 	attr->more_count = domain->more_count;
 	for (unsigned i = 0; i < domain->more_count; i++)
-		set_nic(&attr->more[i], &domain->more[i], domain->nic.has_udp);
+		set_nic(&attr->more[i], &domain->more[i], domain->more[i].udp && !domain->nic.udp);
+	attr->optional = domain->optional;
 	set_nic(&attr->beside, &domain->beside, true);
 }
 

@@ -43,11 +43,11 @@ static bool fits_the_others(const struct gamma_iface_list *list, const struct ga
 			list->nics[i]->name, nic->name, gamma_mac_format(nic->mac, mac));
 		return false;
 	}
-	if (list->count && nic->has_udp) {
+	if (nic->has_udp && 2 * (list->count + 1) > GAMMA_RAILS_MAX) {
 		snprintf(why, why_len,
-			 "raw Ethernet and UDP together take one NIC: name %s alone, or set "
+			 "raw Ethernet and UDP together take at most %d NICs: name fewer, or set "
 			 "FI_GAMMA_LINK=packet",
-			 list->nics[0]->name);
+			 GAMMA_RAILS_MAX / 2);
 		return false;
 	}
 	if (list->count && (nic->ipv6 || list->nics[0]->ipv6)) {

@@ -12,13 +12,12 @@ enum { LINE_MAX_LEN = 8192, COUNTERS = sizeof(struct gamma_stats) / sizeof(uint6
 /* One over UDP beside the raw one has the name that a domain over UDP has. */
 static struct gamma_domain_name rail_name(const struct gamma_domain *domain, unsigned r)
 {
-	bool beside = r && domain->beside.mtu;
-	const struct gamma_nic *nic = beside ? &domain->beside
-				      : r    ? &domain->more[r - 1]
-					     : &domain->nic;
+	const struct gamma_nic *nic = &domain->nic;
 	struct gamma_domain_name name;
 
-	if (r && (beside || domain->nic.has_udp))
+	if (r)
+		nic = domain->beside.mtu ? &domain->beside : &domain->more[r - 1];
+	if (r && (domain->beside.mtu || gamma_domain_is_twin(domain, r - 1)))
 		return gamma_nic_list_domain(nic);
 	snprintf(name.text, sizeof(name.text), "%s", nic->name);
 	return name;
