@@ -44,6 +44,18 @@ other_than() { [ "$1" = gam1 ] && echo gam0 || echo gam1; }
 
 # ---- faults in turn ----
 
+# pull_in_turn: each NIC's cable during an exchange, which the other NIC goes on with.
+pull_in_turn() {
+	local nic other
+	for nic in gam1 gam0; do
+		other=$(other_than $nic)
+		lab cable "node01.$nic" pull
+		works_again "$other" "$nic pulled: $other goes on"
+		lab cable "node01.$nic" plug
+		works_again "$nic" "$nic plugged: it carries frames again"
+	done
+}
+
 # disturb BREAK MEND: the NICs in turn, until `calm_down`.
 disturb() {
 	: >"$work/disturbing"

@@ -56,13 +56,7 @@ client_host=node02
 # ---- cables and interfaces ----
 
 start_exchange
-for nic in gam1 gam0; do
-	other=$(other_than $nic)
-	lab cable node01.$nic pull
-	works_again "$other" "$nic pulled: $other goes on"
-	lab cable node01.$nic plug
-	works_again $nic "$nic plugged: it carries frames again"
-done
+pull_in_turn
 if ((long)); then
 	lab cable node01.gam0 pull
 	lab cable node02.gam1 pull

@@ -45,13 +45,7 @@ run "two NICs" "${tests[@]}"
 # ---- cables ----
 
 start_exchange
-for nic in gam1 gam0; do
-	other=$(other_than $nic)
-	lab cable node01.$nic pull
-	works_again "$other" "$nic pulled: $other goes on"
-	lab cable node01.$nic plug
-	works_again $nic "$nic plugged: it carries frames again"
-done
+pull_in_turn
 end_exchange "pulled in turn" send_stalls
 counted "pulled in turn: rails were doubted and proven again" \
 	'(map(.rails_doubted) | add) >= 4 and (map(.rails_proven) | add) >= 8'
