@@ -22,19 +22,19 @@ enum {
 struct gamma_nic {
 	char name[GAMMA_NIC_NAME_LEN];
 	int ifindex;
-	uint8_t mac[GAMMA_MAC_LEN]; /* zero if it has none of six bytes */
 	uint32_t mtu;               /* bytes after the Ethernet header */
 	uint64_t speed;             /* bits/s; 0: the driver does not say */
+	uint8_t mac[GAMMA_MAC_LEN]; /* zero if it has none of six bytes */
 	bool up;                    /* set up by the administrator */
 	bool carrier;               /* the link is up */
 	char pci[16];               /* "0000:3b:00.0", "" if not on PCI */
 	char driver[32];            /* "" if unknown */
-	bool udp;                   /* of a list for UDP: nic/udp.h */
-	bool ipv6;                  /* ditto, and its address there is an IPv6 address */
-	uint8_t prefix;             /* bits of the address that name the subnet, of such a list */
-	bool has_udp;               /* of a list for raw Ethernet and UDP together: nic/udp.h */
-	uint8_t udp_mac[GAMMA_MAC_LEN]; /* ditto: the pseudo MAC address of its IPv4 address */
 	const char *reason; /* why it cannot be used, printed after its name; NULL: usable */
+	bool udp;           /* of a list for UDP: nic/udp.h */
+	bool ipv6;          /* ditto, and its address there is an IPv6 address */
+	uint8_t prefix;     /* bits of the address that name the subnet, of such a list */
+	bool has_udp;       /* of a list for raw Ethernet and UDP together: nic/udp.h */
+	uint8_t udp_mac[GAMMA_MAC_LEN]; /* ditto: the pseudo MAC address of its IPv4 address */
 
 	/* Input for reason. */
 	bool loopback;
