@@ -381,6 +381,8 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	endpoint->moderation.until = 0;
 	if (gamma_unlikely(endpoint->lending.lent))
 		return true; /* what waits behind it cannot be seen */
+	if (gamma_unlikely(!gamma_list_empty(&endpoint->messages.reading)))
+		return true; /* it was left for a message that was lent */
 	/* The next progress call must find whatever wakes the caller, so it skips nothing. */
 	endpoint->idle = endpoint->unread = GAMMA_IDLE_SKIP - 1;
 	return endpoint->packet->ops->arm(endpoint->packet) || shm->ops->arm(shm) ||

@@ -233,7 +233,8 @@ static unsigned receive_shm(struct gamma_endpoint *endpoint, uint64_t *now)
 }
 
 /* Waits at most that long (ns) for chunks of messages that are being received; returns whether some
- * came. If none came for a while, asks a sender that is running for more. */
+ * came. If none came for a while, asks a sender that is running for more. Ends when a record is
+ * lent: shared memory would present it again. */
 static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t timeout, uint64_t *now)
 {
 	struct gamma_local *local = &endpoint->local;
@@ -242,6 +243,8 @@ static bool chunks_come(struct gamma_endpoint *endpoint, uint64_t timeout, uint6
 	do {
 		if (!gamma_shm_is_quiet(endpoint->shm))
 			receive_shm(endpoint, now);
+		if (gamma_unlikely(endpoint->lending.lent))
+			return false;
 		if (local->stats.chunks_in != before ||
 		    gamma_list_empty(&endpoint->messages.reading))
 			return true;
@@ -263,6 +266,8 @@ static void read_announced(struct gamma_endpoint *endpoint, uint64_t *now)
 		if (chunks_come(endpoint, timeout, now)) {
 			timeout = GAMMA_CHUNKS_END_NS;
 			most = GAMMA_READ_FIRST;
+		} else if (gamma_unlikely(endpoint->lending.lent)) {
+			return; /* the next call goes on, once the slot is free */
 		} else {
 			gamma_rndv_shm_read_first(local, most);
 			timeout = 0;
@@ -316,7 +321,7 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	struct gamma_local *local = &endpoint->local;
 	uint64_t now = gamma_fastpath_process_any(endpoint);
 	unsigned taken = 0;
-	bool again, feeds;
+	bool again, feeds, reads;
 
 	look_shm = look_shm && !endpoint->lending.lent;
 	if (!endpoint->lending.lent && gamma_engine_progress_network_waits(endpoint)) {
@@ -332,11 +337,12 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 		endpoint->idle = 0;
 		return false;
 	}
-	if (look_shm && gamma_likely(!endpoint->lending.lent)) {
+	if (look_shm && gamma_likely(!endpoint->lending.lent))
 		taken += receive_shm(endpoint, &now);
-		if (gamma_unlikely(!gamma_list_empty(&endpoint->messages.reading)) &&
-		    !endpoint->lending.lent)
-			read_announced(endpoint, &now);
+	reads = !gamma_list_empty(&endpoint->messages.reading);
+	if (gamma_unlikely(reads) && !endpoint->lending.lent) {
+		read_announced(endpoint, &now);
+		reads = endpoint->lending.lent;
 	}
 	if (gamma_unlikely(!gamma_list_empty(&endpoint->groups)) && !endpoint->lending.lent)
 		taken += gamma_groups_receive(endpoint);
@@ -346,10 +352,11 @@ GAMMA_NOINLINE bool gamma_engine_progress(struct gamma_endpoint *endpoint, bool 
 	if (gamma_unlikely(feeds))
 		gamma_shm_path_feed(endpoint);
 	/* No frame came and nothing waits: most of these calls do not read the clock. */
-	if (!again && !now && !feeds && ++endpoint->unread < GAMMA_IDLE_SKIP &&
+	if (!again && !now && !feeds && !reads && ++endpoint->unread < GAMMA_IDLE_SKIP &&
 	    gamma_list_empty(&local->ready))
 		return false;
-	endpoint->unread = feeds ? GAMMA_IDLE_SKIP : 0; /* what is fed is looked at in every call */
+	/* What is fed or read is looked at in every call. */
+	endpoint->unread = feeds || reads ? GAMMA_IDLE_SKIP : 0;
 	endpoint->resets = 0;
 	if (gamma_unlikely(endpoint->backpressure))
 		gamma_shm_path_relax(endpoint);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lending.h"
+
 struct side sides[3];
 
 /* ---- handlers ---- */
@@ -60,9 +62,16 @@ static void on_failed(void *context, struct gamma_flow *flow, int error, const c
 static uint64_t on_whole(void *context, struct gamma_flow *flow,
 			 const struct gamma_envelope *envelope, const uint8_t *bytes)
 {
-	struct gamma_recv *recv = on_match(context, flow, envelope);
+	struct side *side = context;
+	struct gamma_recv *recv;
 	uint64_t placed;
 
+	if (side->lends && envelope->length == side->lends) {
+		assert_true(gamma_lending_lend(side->ep, bytes, envelope->length));
+		side->lent++;
+		return 0;
+	}
+	recv = on_match(context, flow, envelope);
 	if (!recv)
 		return GAMMA_UNMATCHED;
 	placed = gamma_iov_write(recv->iov, recv->iov_count, 0, bytes, envelope->length);

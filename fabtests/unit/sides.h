@@ -21,6 +21,8 @@ struct side {
 	bool posted, received, sent;
 	bool endless;      /* the receive is posted again as soon as it has matched */
 	unsigned messages; /* received */
+	uint64_t lends;    /* messages of so many bytes are lent, not received; 0: none */
+	unsigned lent;     /* messages */
 	int receive_error, send_error;
 	uint64_t placed;
 	char cause[128];

@@ -19,6 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "engine/lending.h"
+#include "engine/progress.h"
 #include "link/port.h"
 #include "wire/codec.h"
 
@@ -145,6 +147,53 @@ static void messages__of_shm_peers_one_and_then_the_others(void **state)
 	assert_int_equal(sides[B].messages, 1);
 	gamma_endpoint_progress(sides[B].ep);
 	assert_int_equal(sides[B].messages, 10);
+	sides[B].endless = false;
+}
+
+/* The first progress call after idle ones takes one message. The budget of the second one ends with
+ * the announcement, so that the rest arrives while it waits for chunks. */
+static void lent__while_a_large_message_of_an_shm_peer_arrives(void **state)
+{
+	struct gamma_envelope envelope = {.length = 64};
+	struct iovec iov = {sides[A].out, 64};
+	struct gamma_list earlier;
+	struct gamma_flow *flow;
+
+	(void) state;
+	netns_needed();
+	exchange(A, B, 64);
+	exchange(B, A, 64);
+	gamma_list_init(&earlier);
+	gamma_lending_allow(sides[B].ep, &earlier);
+	sides[B].lends = 65;
+	post(&sides[B], 100000);
+	sides[B].endless = true;
+	sides[B].messages = 0;
+	for (int i = 0; i < 100; i++)
+		gamma_endpoint_progress(sides[B].ep);
+	flow = gamma_endpoint_flow(sides[A].ep, gamma_endpoint_addr(sides[B].ep));
+	for (int i = 0; i < GAMMA_POLL_BUDGET; i++)
+		assert_int_equal(gamma_endpoint_send_copy(sides[A].ep, flow, &iov, 1, &envelope,
+							  false, false),
+				 GAMMA_COPIED_SENT);
+	gamma_peer(flow)->copy_model = (struct gamma_shm_copy_model){.kib_ns = 20, .left = 1000};
+	assert_int_equal(start_send(&sides[A], gamma_endpoint_addr(sides[B].ep), 100000), 0);
+	envelope.length = iov.iov_len = sides[B].lends;
+	assert_int_equal(
+		gamma_endpoint_send_copy(sides[A].ep, flow, &iov, 1, &envelope, false, false),
+		GAMMA_COPIED_SENT);
+	for (int i = 0; i < 1000; i++)
+		gamma_endpoint_progress(sides[B].ep);
+	assert_int_equal(sides[B].lent, 1);
+	assert_int_equal(sides[B].messages, GAMMA_POLL_BUDGET);
+	gamma_lending_return(sides[B].ep);
+	/* Nothing more arrives, but the large message waits: neither sleep nor an idle call. */
+	assert_true(gamma_endpoint_ready(sides[B].ep));
+	gamma_endpoint_progress(sides[B].ep);
+	assert_int_equal(sides[B].messages, GAMMA_POLL_BUDGET + 1);
+	until(&sides[A].sent);
+	assert_int_equal(sides[B].lent, 1);
+	assert_memory_equal(sides[B].in, sides[A].out, 100000);
 	sides[B].endless = false;
 }
 
@@ -670,6 +719,7 @@ int main(void)
 		EP_TEST(messages__of_shm_peers_need_no_system_calls),
 		EP_TEST(messages__of_an_shm_peer_in_another_thread),
 		EP_TEST(messages__of_shm_peers_one_and_then_the_others),
+		EP_TEST(lent__while_a_large_message_of_an_shm_peer_arrives),
 		EP_TEST(messages__in_iovecs_are_read_in_place),
 		EP_TEST(messages__to_a_peer_of_the_host_without_shared_memory),
 		EP_TEST(messages__when_memory_is_short),
