@@ -19,6 +19,7 @@ static const struct gamma_nic nics[] = {
 	{.name = "udp2", .mac = {2, 4, 0, 0, 0, 2}, .udp = true},
 	{.name = "both1", .mac = {2, 0, 0, 0, 1, 1}, .has_udp = true},
 	{.name = "both2", .mac = {2, 0, 0, 0, 1, 2}, .has_udp = true},
+	{.name = "both3", .mac = {2, 0, 0, 0, 1, 3}, .has_udp = true},
 	{.name = "udp6", .mac = {2, 6, 0, 0, 0, 1}, .udp = true, .ipv6 = true},
 };
 
@@ -59,12 +60,13 @@ static void find__by_mac_address(void **state)
 	finds("eth1,02:00:00:00:00:02", "eth1,eth2");
 }
 
-static void find__raw_and_udp_together_take_one_nic(void **state)
+static void find__raw_and_udp_together_take_two_nics(void **state)
 {
 	(void) state;
 	finds("both1", "both1+udp");
-	refuses("both1,both2",
-		"raw Ethernet and UDP together take one NIC: name both1 alone, or set "
+	finds("both1,both2", "both1,both2+udp");
+	refuses("both1,both2,both3",
+		"raw Ethernet and UDP together take at most 2 NICs: name fewer, or set "
 		"FI_GAMMA_LINK=packet");
 }
 
@@ -115,7 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(find__in_the_order_of_the_list),
 		cmocka_unit_test(find__by_mac_address),
-		cmocka_unit_test(find__raw_and_udp_together_take_one_nic),
+		cmocka_unit_test(find__raw_and_udp_together_take_two_nics),
 		cmocka_unit_test(find__over_udp_the_name_has_one_suffix),
 		cmocka_unit_test(find__says_what_is_wrong),
 		cmocka_unit_test(find__only_the_first_needs_a_carrier),
