@@ -584,20 +584,6 @@ static void step_lookup(struct ping *ping)
 
 /* ---- the way through a slot ---- */
 
-static bool slot_is_answered(struct ping *slot)
-{
-	struct lookup_answer answer;
-
-	lookup_begin(slot);
-	for (int try = 0; try < TRIES && !gammaping_interrupted; try++) {
-		if (!lookup_send(slot, slot->found.port, 0) &&
-		    lookup_wait(slot, gamma_now() + gammaping_seconds(slot->timeout) / TRIES,
-				&answer))
-			return true;
-	}
-	return false;
-}
-
 /* Programs by gammad have addresses of their own, which some networks drop. */
 static void step_slot(struct ping *ping)
 {
@@ -614,7 +600,7 @@ static void step_slot(struct ping *ping)
 			      ping->nic->name);
 		return;
 	}
-	answered = slot_is_answered(&slot);
+	answered = lookup_ask(&slot, 0, TRIES, gammaping_seconds(slot.timeout) / TRIES);
 	slot.packet->ops->close(slot.packet);
 	slot.shm->link.ops->close(&slot.shm->link);
 	gamma_mac_format(slot.own_mac, mac);
@@ -640,14 +626,7 @@ static void step_slot(struct ping *ping)
 
 bool gammaping_passes(struct ping *ping, uint32_t mtu)
 {
-	struct lookup_answer answer;
-
-	lookup_begin(ping);
-	for (int try = 0; try < TRIES && !gammaping_interrupted; try++)
-		if (!lookup_send(ping, ping->found.port, mtu - GAMMA_HEADER_LEN) &&
-		    lookup_wait(ping, gamma_now() + MTU_WAIT_MS * GAMMA_NS_PER_MS, &answer))
-			return true;
-	return false;
+	return lookup_ask(ping, mtu - GAMMA_HEADER_LEN, TRIES, MTU_WAIT_MS * GAMMA_NS_PER_MS);
 }
 
 static void step_mtu(struct ping *ping)

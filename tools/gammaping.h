@@ -128,6 +128,8 @@ int lookup_send(struct ping *ping, uint16_t port, uint32_t payload);
  * interrupt.
  */
 bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer);
+/* Asks the peer that was found until it answers, so often, each time for that long (ns). */
+bool lookup_ask(struct ping *ping, uint32_t payload, int tries, uint64_t share);
 
 /* rails.c: the first of several names is the NIC; the NICs of the others; the step. */
 void rails_take_names(struct ping *ping, const char *names);

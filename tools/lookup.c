@@ -132,3 +132,15 @@ bool lookup_wait(struct ping *ping, uint64_t until, struct lookup_answer *answer
 	}
 	return false;
 }
+
+bool lookup_ask(struct ping *ping, uint32_t payload, int tries, uint64_t share)
+{
+	struct lookup_answer answer;
+
+	lookup_begin(ping);
+	for (int try = 0; try < tries && !gammaping_interrupted; try++)
+		if (!lookup_send(ping, ping->found.port, payload) &&
+		    lookup_wait(ping, gamma_now() + share, &answer))
+			return true;
+	return false;
+}

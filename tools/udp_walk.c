@@ -239,14 +239,8 @@ void udp_walk_lookup(struct ping *ping)
 /* Whether datagrams of a payload of so many bytes are answered. */
 static bool passes(struct ping *ping, uint32_t bytes)
 {
-	struct lookup_answer answer;
-
-	lookup_begin(ping);
-	for (int try = 0; try < SIZE_TRIES && !gammaping_interrupted; try++)
-		if (!lookup_send(ping, ping->found.port, bytes - GAMMA_HEADER_LEN) &&
-		    lookup_wait(ping, gamma_now() + SIZE_WAIT_MS * GAMMA_NS_PER_MS, &answer))
-			return true;
-	return false;
+	return lookup_ask(ping, bytes - GAMMA_HEADER_LEN, SIZE_TRIES,
+			  SIZE_WAIT_MS * GAMMA_NS_PER_MS);
 }
 
 /* The largest payload that passes, of those below one that does not; 0: not even the smallest. */
