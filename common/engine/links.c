@@ -26,8 +26,8 @@ static void find_twin(struct gamma_local *local, unsigned udp)
 	for (unsigned r = 0; r < udp; r++) {
 		if (gamma_local_rail_is_udp(local, r) || before--)
 			continue;
-		local->own_rails[udp].twins = (uint8_t) (1u << r);
-		local->own_rails[r].twins = (uint8_t) (1u << udp);
+		local->own_rails[udp].twin = (uint8_t) (1 + r);
+		local->own_rails[r].twin = (uint8_t) (1 + udp);
 		return;
 	}
 }
@@ -54,10 +54,10 @@ static bool has_carrier(struct gamma_local *local, uint8_t rail)
 {
 	const struct gamma_endpoint *endpoint =
 		gamma_container_of(local, struct gamma_endpoint, local);
-	uint8_t twins = local->own_rails[rail].twins;
+	unsigned twin = gamma_local_twin(local, rail);
 
-	if (gamma_local_rail_is_udp(local, rail) && twins)
-		rail = (uint8_t) __builtin_ctz(twins);
+	if (gamma_local_rail_is_udp(local, rail) && twin < GAMMA_RAILS_MAX)
+		rail = (uint8_t) twin;
 	return gamma_packet_has_carrier(gamma_links_of_rail(endpoint, rail));
 }
 

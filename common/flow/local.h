@@ -42,7 +42,7 @@ struct gamma_own_rail {
 	uint32_t mtu;   /* bytes after the Ethernet header, of a NIC now; too few: it is not used */
 	uint32_t most;  /* ditto, when the endpoint was opened */
 	uint32_t train; /* full frames that leave by it in one call; 0: they leave singly */
-	uint8_t twins;  /* bits: rails of the same NIC, the one raw, the other one over UDP */
+	uint8_t twin; /* 1 + the rail of the same NIC, the one raw, the other one over UDP; or 0 */
 	bool no_carrier;  /* when it was looked at last */
 	uint32_t doubted; /* flows that do not use it, since it does not answer */
 	/* Counters; the first one's frames are not counted: they are what no other has sent. */
@@ -118,6 +118,14 @@ void gamma_local_put_buffer(struct gamma_local *local, struct gamma_buffer *buff
 static inline bool gamma_local_rail_is_udp(const struct gamma_local *local, unsigned rail)
 {
 	return local->rails_udp >> rail & 1;
+}
+
+/* The other rail of that one's NIC; GAMMA_RAILS_MAX: it has none. */
+static inline unsigned gamma_local_twin(const struct gamma_local *local, unsigned rail)
+{
+	unsigned twin = local->own_rails[rail].twin;
+
+	return twin ? twin - 1 : GAMMA_RAILS_MAX;
 }
 
 #endif /* GAMMA_FLOW_LOCAL_H */

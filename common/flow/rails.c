@@ -116,20 +116,17 @@ static uint64_t own_queue_time(const struct gamma_flow *flow, unsigned r)
 	return flow->rails->rail[r].in_flight * gamma_rails_choice_frame_time(flow->rails, r);
 }
 
-static uint64_t twins_queue_time(const struct gamma_flow *flow, unsigned r)
+static uint64_t twin_queue_time(const struct gamma_flow *flow, unsigned r)
 {
-	uint64_t time = 0;
+	unsigned twin = gamma_local_twin(flow->local, r);
 
-	for (unsigned twin = 0; twin < flow->local->rail_count; twin++)
-		if (flow->local->own_rails[r].twins >> twin & 1)
-			time += own_queue_time(flow, twin);
-	return time;
+	return twin < GAMMA_RAILS_MAX ? own_queue_time(flow, twin) : 0;
 }
 
 /* That the frames in flight by its NIC take, one behind the other: its own and its twin's. */
 static uint64_t queue_time(const struct gamma_flow *flow, unsigned r)
 {
-	return own_queue_time(flow, r) + twins_queue_time(flow, r);
+	return own_queue_time(flow, r) + twin_queue_time(flow, r);
 }
 
 /* How long a rail may be silent: as long as answers take on it. A probe comes behind the frames in
@@ -146,7 +143,7 @@ static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 	if (rail->probing)
 		wait += queue_time(flow, r);
 	else
-		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US + twins_queue_time(flow, r);
+		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US + twin_queue_time(flow, r);
 	wait <<= gamma_min(rail->unanswered - (is_udp(flow, r) ? 0 : rail->overtaken), SHIFT_MAX);
 	return gamma_min(wait, GAMMA_PROBE_MAX_US * GAMMA_NS_PER_US);
 }
@@ -602,27 +599,25 @@ static bool is_silent_for_long(const struct gamma_flow *flow, uint8_t r, uint64_
 /* Probes until it is doubted. Over UDP there are more, unless the same NIC is doubted already. */
 static uint32_t tries_of(const struct gamma_flow *flow, uint8_t r)
 {
+	unsigned twin = gamma_local_twin(flow->local, r);
+
 	if (!is_udp(flow, r))
 		return GAMMA_RAIL_TRIES;
-	for (unsigned twin = 0; twin < flow->local->rail_count; twin++)
-		if (flow->local->own_rails[r].twins >> twin & 1 &&
-		    flow->rails->rail[twin].state == GAMMA_RAIL_DOUBTED)
-			return 1;
+	if (twin < GAMMA_RAILS_MAX && flow->rails->rail[twin].state == GAMMA_RAIL_DOUBTED)
+		return 1;
 	return UDP_TRIES;
 }
 
 /* The same NIC over UDP is silent as well: that takes longer to find out there (silence). */
-static void doubt_twins(struct gamma_flow *flow, uint8_t r, uint64_t now)
+static void doubt_twin(struct gamma_flow *flow, uint8_t r, uint64_t now)
 {
-	for (uint8_t twin = 0; twin < flow->local->rail_count; twin++) {
-		const struct gamma_rail *rail = &flow->rails->rail[twin];
+	uint8_t twin = (uint8_t) gamma_local_twin(flow->local, r);
 
-		if (flow->local->own_rails[r].twins >> twin & 1 &&
-		    gamma_rails_is_usable(flow->rails, twin) && rail->probing && rail->unanswered &&
-		    gamma_rails_other_is_usable(flow->rails, twin)) {
-			gamma_rails_want_probe(flow, twin);
-			gamma_rails_doubt(flow, twin, now);
-		}
+	if (twin < GAMMA_RAILS_MAX && gamma_rails_is_usable(flow->rails, twin) &&
+	    gamma_rails_other_is_usable(flow->rails, twin) && flow->rails->rail[twin].probing &&
+	    flow->rails->rail[twin].unanswered) {
+		gamma_rails_want_probe(flow, twin);
+		gamma_rails_doubt(flow, twin, now);
 	}
 }
 
@@ -649,7 +644,7 @@ static void probe_again(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		rail->overtaken += is_overtaken(flow->rails, r);
 		if (rail->overtaken >= tries_of(flow, r) && is_silent_for_long(flow, r, now)) {
 			gamma_rails_doubt(flow, r, now);
-			doubt_twins(flow, r, now);
+			doubt_twin(flow, r, now);
 			return;
 		}
 		/* Only their answers show whether this rail or the peer is silent. */

@@ -133,9 +133,10 @@ static uint8_t raw_alone(const struct gamma_flow *flow, uint8_t free)
 	uint8_t alone = 0;
 
 	for (unsigned r = 0; r < flow->local->rail_count; r++) {
-		uint8_t twins = flow->local->own_rails[r].twins;
+		unsigned twin = gamma_local_twin(flow->local, r);
 
-		if (twins && !(twins & free) && !gamma_local_rail_is_udp(flow->local, r))
+		if (twin < GAMMA_RAILS_MAX && !(free >> twin & 1) &&
+		    !gamma_local_rail_is_udp(flow->local, r))
 			alone |= (uint8_t) (free & 1u << r);
 	}
 	return alone;

@@ -56,21 +56,27 @@ static void report_to_all(struct gamma_local *local, uint8_t rail)
 	}
 }
 
-bool gamma_rails_nics_look(struct gamma_local *local, uint8_t rail, uint64_t now)
+static void take_carrier(struct gamma_local *local, uint8_t rail, bool lost, uint64_t now)
 {
 	struct gamma_own_rail *own = &local->own_rails[rail];
-	bool lost = local->has_carrier && !local->has_carrier(local, rail);
 	bool differs = lost != own->no_carrier;
 
-	for (uint8_t r = 0; r < local->rail_count; r++) {
-		if (r != rail && !(own->twins >> r & 1))
-			continue;
-		if (lost)
-			gamma_rails_nics_down(local, r, now);
-		local->own_rails[r].no_carrier = lost;
-		if (differs)
-			report_to_all(local, r);
-	}
+	if (lost)
+		gamma_rails_nics_down(local, rail, now);
+	own->no_carrier = lost;
+	if (differs)
+		report_to_all(local, rail);
+}
+
+/* Both rails of a NIC have the same one. */
+bool gamma_rails_nics_look(struct gamma_local *local, uint8_t rail, uint64_t now)
+{
+	bool lost = local->has_carrier && !local->has_carrier(local, rail);
+	unsigned twin = gamma_local_twin(local, rail);
+
+	take_carrier(local, rail, lost, now);
+	if (twin < GAMMA_RAILS_MAX)
+		take_carrier(local, (uint8_t) twin, lost, now);
 	return !lost;
 }
 
@@ -80,7 +86,8 @@ void gamma_rails_nics_asked(struct gamma_flow *flow, uint64_t now)
 	bool lost = false;
 
 	for (uint8_t r = 0; local->has_carrier && r < local->rail_count; r++)
-		lost |= r != local->rail && !gamma_rails_nics_look(local, r, now);
+		if (r != local->rail && gamma_local_twin(local, r) > r)
+			lost |= !gamma_rails_nics_look(local, r, now);
 	if (lost) /* what was said of it before may have been lost */
 		report_carrier(flow);
 }

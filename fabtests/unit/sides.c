@@ -9,7 +9,13 @@
 
 #include "engine/lending.h"
 
+enum {
+	CALM_US = 500, /* a round of progress takes less, unless the processor is taken away */
+	CALM_TRIES = 50,
+};
+
 struct side sides[3];
+static uint64_t longest_round; /* ns, of all in `until` */
 
 /* ---- handlers ---- */
 
@@ -203,17 +209,32 @@ int sides_teardown(void **state)
 	return 0;
 }
 
-/* Moves all endpoints until the flag is set, for 5 s at most. */
 void until(const bool *flag)
 {
-	uint64_t end = gamma_now() + 5 * GAMMA_NS_PER_S;
+	uint64_t now = gamma_now(), end = now + 5 * GAMMA_NS_PER_S;
 
 	while (!*flag) {
-		assert_true(gamma_now() < end);
+		uint64_t began = now;
+
+		assert_true(now < end);
 		for (unsigned which = A; which <= FAR; which++)
 			if (sides[which].ep)
 				gamma_endpoint_progress(sides[which].ep);
+		now = gamma_now();
+		longest_round = gamma_max(longest_round, now - began);
 	}
+}
+
+void run_calmly(void (*run)(void))
+{
+	for (unsigned i = 0; i < CALM_TRIES; i++) {
+		longest_round = 0;
+		run();
+		if (longest_round < CALM_US * GAMMA_NS_PER_US)
+			return;
+	}
+	print_message("the processor was taken away in each of %d runs\n", CALM_TRIES);
+	skip();
 }
 
 void post(struct side *side, uint64_t length)

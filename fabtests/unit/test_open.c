@@ -83,14 +83,19 @@ static void open_both(void)
 
 /* ---- opening ---- */
 
+static void exchange_by_both_nics(void)
+{
+	open_both();
+	for (unsigned i = 0; i < 8; i++)
+		exchange(A, FAR, LONG);
+}
+
 static void open__both_nics_carry_a_long_message(void **state)
 {
 	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
 
 	(void) state;
-	open_both();
-	for (unsigned i = 0; i < 8; i++)
-		exchange(A, FAR, LONG);
+	run_calmly(exchange_by_both_nics);
 	assert_true(second_rail(A, FAR)->sent_arrived > 0);
 	assert_int_equal(side_stats(A)->retransmissions, 0);
 	assert_int_equal(side_stats(A)->rails_proven, 1);
@@ -287,21 +292,29 @@ static void udp__its_port_may_be_taken(void **state)
 	close(fd);
 }
 
-static void udp__long_messages_leave_in_trains(void **state)
-{
-	struct gamma_endpoint_rail before[GAMMA_RAILS_MAX], after[GAMMA_RAILS_MAX];
-	uint64_t calls;
+static struct gamma_endpoint_rail rails_before_trains[GAMMA_RAILS_MAX];
+static uint64_t calls_before_trains;
 
-	(void) state;
+static void exchange_in_trains(void)
+{
 	open_raw_and_udp();
-	gamma_endpoint_rails(sides[A].ep, before);
-	calls = side_stats(A)->send_calls;
+	gamma_endpoint_rails(sides[A].ep, rails_before_trains);
+	calls_before_trains = side_stats(A)->send_calls;
 	for (unsigned i = 0; i < 8; i++)
 		exchange(A, FAR, LONG);
+}
+
+static void udp__long_messages_leave_in_trains(void **state)
+{
+	const struct gamma_endpoint_rail *before = rails_before_trains;
+	struct gamma_endpoint_rail after[GAMMA_RAILS_MAX];
+
+	(void) state;
+	run_calmly(exchange_in_trains);
 	gamma_endpoint_rails(sides[A].ep, after);
 	assert_in_range(after[1].bytes_out - before[1].bytes_out, 8 * (LONG - LONG / 8),
 			UINT64_MAX);
-	assert_in_range(side_stats(A)->send_calls - calls, 1,
+	assert_in_range(side_stats(A)->send_calls - calls_before_trains, 1,
 			(after[1].frames_out - before[1].frames_out) / 2);
 	assert_int_equal(side_stats(A)->rails_doubted, 0);
 	assert_int_equal(side_stats(FAR)->stray, 0);
@@ -389,14 +402,19 @@ static void beside__is_used_once_a_message_is_long(void **state)
 	assert_int_equal(side_stats(FAR)->stray, 0);
 }
 
-static void beside__a_peer_that_has_none(void **state)
+static void exchange_with_one_that_has_none(void)
 {
-	(void) state;
 	add_ip_addresses();
 	open_with(A, raw_with_udp_beside(A));
 	for (unsigned i = 0; i < 4; i++)
 		exchange(A, FAR, LONG);
 	exchange(FAR, A, LONG);
+}
+
+static void beside__a_peer_that_has_none(void **state)
+{
+	(void) state;
+	run_calmly(exchange_with_one_that_has_none);
 	assert_int_equal(second_rail(A, FAR)->state, GAMMA_RAIL_NONE);
 	assert_int_equal(flow_of(A, FAR)->rails->count, 1);
 	assert_int_equal(side_stats(A)->retransmissions, 0);
@@ -460,8 +478,6 @@ static void beside__a_datagram_before_it_is_used(void **state)
 	exchange(A, FAR, LONG);
 }
 
-/* ---- sleeping ---- */
-
 /* ---- two NICs, and UDP on each that nobody asked for ---- */
 
 static struct gamma_endpoint_attr two_nics_and_udp(unsigned which)
@@ -482,23 +498,28 @@ static void add_more_ip_addresses(void)
 	netns_ip("addr replace 10.1.3.2/24 dev g3");
 }
 
+static void exchange_by_two_nics_in_trains(void)
+{
+	add_more_ip_addresses();
+	open_with(A, two_nics_and_udp(A));
+	open_with(FAR, two_nics_and_udp(FAR));
+	exchange(A, FAR, 64);
+	until_second_is(GAMMA_RAIL_USABLE);
+	for (unsigned i = 0; i < 32; i++)
+		exchange(A, FAR, LONG);
+}
+
 static void twins__long_messages_leave_by_both(void **state)
 {
 	struct gamma_endpoint_rail rails[GAMMA_RAILS_MAX];
 	const struct gamma_local *local;
 
 	(void) state;
-	add_more_ip_addresses();
-	open_with(A, two_nics_and_udp(A));
-	open_with(FAR, two_nics_and_udp(FAR));
+	run_calmly(exchange_by_two_nics_in_trains);
 	local = &sides[A].ep->local;
 	assert_int_equal(local->rails_udp, 0xc);
-	assert_int_equal(local->own_rails[1].twins, 8);
-	assert_int_equal(local->own_rails[2].twins, 1);
-	exchange(A, FAR, 64);
-	until_second_is(GAMMA_RAIL_USABLE);
-	for (unsigned i = 0; i < 32; i++)
-		exchange(A, FAR, LONG);
+	assert_int_equal(gamma_local_twin(local, 1), 3);
+	assert_int_equal(gamma_local_twin(local, 2), 0);
 	assert_int_equal(gamma_endpoint_rails(sides[A].ep, rails), 4);
 	assert_true(rails[2].frames_out > 4 * LONG / 9000);
 	assert_true(rails[3].frames_out > 4 * LONG / 9000);
@@ -529,6 +550,8 @@ static void twins__a_port_may_be_taken(void **state)
 	until_second_is(GAMMA_RAIL_USABLE);
 	close(fd);
 }
+
+/* ---- sleeping ---- */
 
 static void fds__one_for_each_nic(void **state)
 {

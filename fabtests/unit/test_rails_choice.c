@@ -138,7 +138,7 @@ static int setup_twins(void **state)
 	for (unsigned r = 0; r < 4; r++) {
 		rails.rail[r].state = GAMMA_RAIL_USABLE;
 		rails.rail[r].frame_ns = 1000;
-		local.own_rails[r].twins = (uint8_t) (1u << (r ^ 2));
+		local.own_rails[r].twin = (uint8_t) (1 + (r ^ 2));
 		local.own_rails[r].train = r < 2 ? 0 : TRAIN;
 	}
 	return 0;

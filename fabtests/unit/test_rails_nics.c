@@ -104,8 +104,8 @@ static void carrier__of_one_nic_is_that_of_its_twin(void **state)
 	struct gamma_rails_list list;
 
 	(void) state;
-	local->own_rails[0].twins = 2;
-	local->own_rails[1].twins = 1;
+	local->own_rails[0].twin = 1 + 1;
+	local->own_rails[1].twin = 1 + 0;
 	pull_second_of_peer();
 	assert_false(gamma_rails_nics_look(local, 1, net->now));
 	gamma_rails_list_fill(local, &list);
