@@ -30,8 +30,9 @@ counted "ping-pong: each NIC was proven, and UDP on it" \
 	'all(.rails_proven == 3 and .rails_doubted == 0 and
 		(.rails | map(.nic)) == ["gam0", "gam1", "gam0-udp", "gam1-udp"])'
 both "ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 2000
+# And what answers them, or lists the NICs. How many there are depends on how long it took.
 counted "short messages: UDP carried probes alone" \
-	'all(.rails[2:] | map(.frames_out) | add < 100)'
+	'all((.rails[2:] | map(.frames_out) | add) <= .probes_out + .probes_in + 10)'
 exchange "an exchange" $mib
 shared "an exchange" 1000
 counted_clean "an exchange"
