@@ -14,7 +14,7 @@ enum {
 	SHORT_HOSTS = 8,
 	TRIAL = 16,
 	/* Measured (experiment 66): below, messages of Open MPI's own algorithms are faster. */
-	BCAST_MIN = 64 * KIB,
+	BCAST_MIN = 16 * KIB,
 	ALLGATHER_MIN = 16 * KIB,
 };
 
