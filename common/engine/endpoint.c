@@ -277,16 +277,14 @@ size_t gamma_endpoint_message_max(const struct gamma_endpoint *endpoint)
 	return limits->mtu - GAMMA_HEADER_LEN - gamma_codec_extensions_len(extensions);
 }
 
-/* most: bytes that the link can carry in one frame. */
-static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t most,
-			 const struct gamma_addr *peer, const struct iovec *iov, unsigned iov_count,
-			 const struct gamma_envelope *envelope)
+/* Its envelope says how many bytes of the iovecs it has. */
+static void make_datagram(const struct gamma_local *local, const uint8_t from[GAMMA_MAC_LEN],
+			  const struct gamma_addr *to, const struct iovec *iov, unsigned iov_count,
+			  const struct gamma_envelope *envelope, struct gamma_frame *frame)
 {
-	const struct gamma_local *local = &endpoint->local;
-	struct gamma_frame frame = {.iov_count = 0, .kind = GAMMA_KIND_DATAGRAM};
 	struct gamma_fields fields = {
 		.kind = GAMMA_KIND_DATAGRAM,
-		.dst_port = ntohs(peer->port),
+		.dst_port = ntohs(to->port),
 		.src_port = local->port,
 		.tenant = local->tenant,
 		.extensions = gamma_envelope_extensions(envelope),
@@ -294,22 +292,37 @@ static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *lin
 		.data = envelope->data,
 		.payload_len = (uint16_t) envelope->length,
 		.src_epoch = local->epoch,
-		.dst_epoch = ntohl(peer->epoch),
+		.dst_epoch = ntohl(to->epoch),
 	};
+
+	frame->flow = NULL;
+	frame->kind = GAMMA_KIND_DATAGRAM;
+	frame->ecn = false;
+	frame->rail = 0;
+	frame->iov_count =
+		gamma_iov_slice(iov, iov_count, 0, envelope->length, frame->iov, GAMMA_FRAME_IOV);
+	if (local->limits.payload_crc && fields.payload_len) {
+		fields.extensions |= GAMMA_EXT_PAYLOAD_CRC;
+		fields.payload_crc = gamma_crc32c_iov(0, frame->iov, frame->iov_count);
+	}
+	frame->head = gamma_codec_build(&fields, to->mac, from, local->ethertype,
+					frame->room + sizeof(frame->room));
+	frame->head_len = GAMMA_ETH_LEN + fields.header_len;
+}
+
+/* most: bytes that the link can carry in one frame. */
+static int send_datagram(struct gamma_endpoint *endpoint, struct gamma_link *link, uint64_t most,
+			 const struct gamma_addr *peer, const struct iovec *iov, unsigned iov_count,
+			 const struct gamma_envelope *envelope)
+{
+	const struct gamma_local *local = &endpoint->local;
+	struct gamma_frame frame = {.iov_count = 0};
 
 	if (endpoint->error)
 		return endpoint->error;
 	if (envelope->length > gamma_endpoint_datagram_max(endpoint) || envelope->length > most)
 		return -EMSGSIZE;
-	frame.iov_count =
-		gamma_iov_slice(iov, iov_count, 0, envelope->length, frame.iov, GAMMA_FRAME_IOV);
-	if (local->limits.payload_crc && fields.payload_len) {
-		fields.extensions |= GAMMA_EXT_PAYLOAD_CRC;
-		fields.payload_crc = gamma_crc32c_iov(0, frame.iov, frame.iov_count);
-	}
-	frame.head = gamma_codec_build(&fields, peer->mac, local->addr.mac, local->ethertype,
-				       frame.room + sizeof(frame.room));
-	frame.head_len = GAMMA_ETH_LEN + fields.header_len;
+	make_datagram(local, local->addr.mac, peer, iov, iov_count, envelope, &frame);
 	if (!gamma_output_single(endpoint, link, &frame))
 		/* The link has just found that the NIC's MTU is smaller, or it is full. */
 		return envelope->length > gamma_endpoint_datagram_max(endpoint) ? -EMSGSIZE
@@ -339,9 +352,27 @@ int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamm
 			      const struct iovec *iov, unsigned iov_count,
 			      const struct gamma_envelope *envelope)
 {
-	struct gamma_link *link = group->link_sends ? group->link : endpoint->packet;
+	return send_datagram(endpoint, group->out, UINT64_MAX, &group->addr, iov, iov_count,
+			     envelope);
+}
 
-	return send_datagram(endpoint, link, UINT64_MAX, &group->addr, iov, iov_count, envelope);
+unsigned gamma_endpoint_send_to_group(struct gamma_endpoint *endpoint,
+				      const struct gamma_group *group,
+				      const struct gamma_group_datagram *datagrams, unsigned count)
+{
+	const struct gamma_local *local = &endpoint->local;
+	const uint8_t *from = group->rail ? local->own_rails[group->rail].mac : local->addr.mac;
+
+	count = endpoint->error ? 0 : (unsigned) gamma_min(count, GAMMA_BURST);
+	for (unsigned i = 0; i < count; i++) {
+		make_datagram(local, from, &group->addr, &datagrams[i].bytes, 1,
+			      &datagrams[i].envelope, &endpoint->burst[i]);
+		endpoint->burst[i].rail = group->rail;
+	}
+	if (count)
+		count = gamma_output_burst(endpoint, group->out, endpoint->burst, count);
+	endpoint->local.stats.datagrams_out += count;
+	return count;
 }
 
 /* ---- progress ---- */

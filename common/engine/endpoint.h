@@ -155,16 +155,23 @@ int gamma_groups_join(struct gamma_endpoint *endpoint, const struct gamma_addr *
 void gamma_groups_leave(struct gamma_endpoint *endpoint, struct gamma_group *group);
 /* Joins a group whose frames progress does not look at: they wait in a ring of their own until the
  * caller takes them. Blocks, perhaps for long; the endpoint may be used by another thread
- * meanwhile. gamma_groups_leave ends it. */
+ * meanwhile. But beside: over UDP beside raw frames, in trains, which does not take long, and not
+ * at the same time as other calls. gamma_groups_leave ends it. */
 int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
-		      struct gamma_group **group);
+		      bool beside, struct gamma_group **group);
+/* Bytes that one datagram with CQ data can carry beside raw frames; 0: there is no such link. */
+size_t gamma_groups_beside_max(const struct gamma_endpoint *endpoint);
 /* Frames that wait there without loss; 0: it only sends. */
 uint32_t gamma_groups_slots(const struct gamma_group *group);
 struct gamma_group_frame {
 	struct gamma_addr source;
 	struct gamma_envelope envelope;
 	const uint8_t *payload;
+	bool unknown; /* beside raw frames: no peer's address over UDP is known to be the source's
+		       */
 };
+/* Asks that peer for its addresses, unless it has answered that. Whether it has to answer yet. */
+bool gamma_groups_ask(struct gamma_endpoint *endpoint, const struct gamma_addr *member);
 /* The oldest frame, which stays until it is released; false: there is none. */
 bool gamma_groups_next(struct gamma_endpoint *endpoint, struct gamma_group *group,
 		       struct gamma_group_frame *frame);
@@ -173,6 +180,15 @@ void gamma_groups_release(struct gamma_endpoint *endpoint, struct gamma_group *g
 int gamma_endpoint_send_group(struct gamma_endpoint *endpoint, const struct gamma_group *group,
 			      const struct iovec *iov, unsigned iov_count,
 			      const struct gamma_envelope *envelope);
+/* The same of several, of datagram_max bytes each at most, which leave in as few calls as the link
+ * can. How many have left. */
+struct gamma_group_datagram {
+	struct iovec bytes;
+	struct gamma_envelope envelope;
+};
+unsigned gamma_endpoint_send_to_group(struct gamma_endpoint *endpoint,
+				      const struct gamma_group *group,
+				      const struct gamma_group_datagram *datagrams, unsigned count);
 /* Bytes that one datagram with CQ data can carry. */
 size_t gamma_endpoint_datagram_max(const struct gamma_endpoint *endpoint);
 /* Bytes of a tagged message that fit one frame, over the endpoint's own NIC. */

@@ -69,20 +69,27 @@ static int open_group_socket(struct gamma_endpoint *endpoint, struct gamma_group
 		.incoming_only = ring_bytes != 0,
 	};
 
-	group->link_sends = true;
-	return gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
+	int ret = gamma_packet_open(&attr, &endpoint->local.stats, &group->link);
+
+	group->out = group->link;
+	return ret;
 }
 
+/* A collective operation's group has one member on each host that receives, and a port drawn at
+ * random: nobody else on the host is to hear it. */
 static int join_by_udp(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
 {
 	const uint16_t port = ntohs(group->addr.port);
-	int ret = receives ? gamma_udp_join(endpoint->packet, group->addr.mac, port, &group->link)
+	const bool shared = endpoint->datagram;
+	int ret = receives ? gamma_udp_join(group->out, group->addr.mac, port, shared, &group->link)
 			   : 0;
 
-	if (ret == -EADDRINUSE)
+	if (ret == -EADDRINUSE && shared)
 		gamma_error("UDP port %u, of a group, is in use by a program that does not share "
 			    "it: choose another port for the group",
 			    port);
+	else if (ret)
+		gamma_info("cannot join a group by UDP port %u: %s", port, strerror(-ret));
 	return ret;
 }
 
@@ -135,6 +142,7 @@ static void leave_by_gammad(struct gamma_endpoint *endpoint, struct gamma_group 
 static int open_group(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives,
 		      size_t ring_bytes)
 {
+	group->out = endpoint->packet;
 	if (endpoint->local.addr.version != GAMMA_ADDR_VERSION)
 		return join_by_udp(endpoint, group, receives);
 	return endpoint->broker ? join_by_gammad(endpoint, group, receives)
@@ -205,8 +213,19 @@ void gamma_groups_close(struct gamma_endpoint *endpoint)
 
 /* ---- groups whose frames the interface layer takes ---- */
 
+static int join_beside(struct gamma_endpoint *endpoint, struct gamma_group *group, bool receives)
+{
+	group->out = gamma_links_udp(endpoint);
+	if (!group->out)
+		return -EOPNOTSUPP;
+	if (!endpoint->local.rail_count && !gamma_links_use_udp(&endpoint->local))
+		return -ENOMEM;
+	group->rail = gamma_links_rail(endpoint, group->out);
+	return join_by_udp(endpoint, group, receives);
+}
+
 int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
-		      struct gamma_group **out)
+		      bool beside, struct gamma_group **out)
 {
 	struct gamma_group *group = calloc(1, sizeof(*group));
 	int ret;
@@ -215,7 +234,8 @@ int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *
 		return -ENOMEM;
 	gamma_list_init(&group->entry);
 	group->addr = *addr;
-	ret = open_group(endpoint, group, receives, RING_BYTES);
+	ret = beside ? join_beside(endpoint, group, receives)
+		     : open_group(endpoint, group, receives, RING_BYTES);
 	if (ret) {
 		close_group_link(endpoint, group);
 		free(group);
@@ -230,14 +250,53 @@ uint32_t gamma_groups_slots(const struct gamma_group *group)
 	return group->link ? group->link->slots : 0;
 }
 
+size_t gamma_groups_beside_max(const struct gamma_endpoint *endpoint)
+{
+	const struct gamma_link *link = gamma_links_udp(endpoint);
+	size_t header = endpoint->local.limits.mtu - gamma_endpoint_datagram_max(endpoint);
+
+	return link && link->mtu > header ? link->mtu - header : 0;
+}
+
+/* Over UDP beside raw frames a peer's address is another one, which its list of rails has. */
+static void find_sender(struct gamma_endpoint *endpoint, const struct gamma_group *group,
+			struct gamma_group_frame *frame)
+{
+	const struct gamma_flow *flow;
+
+	frame->unknown = false;
+	if (!group->rail)
+		return;
+	flow = gamma_aliases_find(endpoint, frame->source.mac, ntohs(frame->source.port),
+				  ntohl(frame->source.epoch));
+	frame->unknown = !flow;
+	if (flow)
+		memcpy(frame->source.mac, flow->addr.mac, GAMMA_MAC_LEN);
+}
+
+bool gamma_groups_ask(struct gamma_endpoint *endpoint, const struct gamma_addr *member)
+{
+	struct gamma_flow *flow = gamma_endpoint_flow(endpoint, member);
+
+	if (!flow || flow->state != GAMMA_FLOW_OPEN || flow->same_host)
+		return false;
+	gamma_rails_begin(flow);
+	if (!flow->rails)
+		return false;
+	gamma_rails_ask(flow, gamma_now());
+	return flow->rails->asking;
+}
+
 bool gamma_groups_next(struct gamma_endpoint *endpoint, struct gamma_group *group,
 		       struct gamma_group_frame *frame)
 {
 	struct gamma_arrival arrival;
 
 	while (group->link && group->link->ops->next(group->link, &arrival)) {
-		if (gamma_dispatch_read_group(endpoint, group, &arrival, frame))
+		if (gamma_dispatch_read_group(endpoint, group, &arrival, frame)) {
+			find_sender(endpoint, group, frame);
 			return true;
+		}
 		gamma_groups_release(endpoint, group);
 	}
 	return false;

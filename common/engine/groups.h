@@ -9,7 +9,8 @@ struct gamma_group {
 	struct gamma_list entry;
 	struct gamma_addr addr;  /* MAC and port */
 	struct gamma_link *link; /* NULL: nothing is received */
-	bool link_sends;         /* it is sent there too; else on the endpoint's own */
+	struct gamma_link *out;  /* it is sent there: that link, or one of the endpoint's own */
+	uint8_t rail;            /* of the latter; not 0: over UDP, beside raw frames */
 	bool brokered;           /* gammad lets the endpoint send to it, until it leaves */
 };
 void gamma_groups_init(struct gamma_endpoint *endpoint);

@@ -123,6 +123,15 @@ struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, ui
 	return rail ? endpoint->rails[rail].link : endpoint->packet;
 }
 
+struct gamma_link *gamma_links_udp(const struct gamma_endpoint *endpoint)
+{
+	const struct gamma_local *local = &endpoint->local;
+
+	if (!local->rail_count) /* then the only other one is over UDP */
+		return endpoint->rails[1].link;
+	return local->rails_udp ? endpoint->rails[__builtin_ctz(local->rails_udp)].link : NULL;
+}
+
 uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link)
 {
 	for (uint8_t r = 1; r < endpoint->local.rail_count; r++)

@@ -51,6 +51,8 @@ uint32_t gamma_links_slots(uint32_t slots, const struct gamma_link *link);
 uint32_t gamma_links_least_slots(const struct gamma_endpoint *endpoint);
 /* From that one on, which is not the first rail. */
 void gamma_links_close(struct gamma_endpoint *endpoint, unsigned first);
+/* The first link over UDP beside raw ones, used or not; NULL: there is none. */
+struct gamma_link *gamma_links_udp(const struct gamma_endpoint *endpoint);
 struct gamma_link *gamma_links_of_rail(const struct gamma_endpoint *endpoint, uint8_t rail);
 /* The rail that frames of this link come by; 0 also if it is none's. */
 uint8_t gamma_links_rail(const struct gamma_endpoint *endpoint, const struct gamma_link *link);

@@ -91,6 +91,7 @@ static int open_udp(const struct gamma_endpoint_attr *attr, bool beside, struct 
 		.ifindex = attr->ifindex,
 		.ethertype = attr->ethertype,
 		.alone = attr->more_count > 0,
+		.foreign_groups = !attr->datagram,
 		.beside = beside,
 	};
 

@@ -543,20 +543,27 @@ void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow)
 	take_deferred_copy(endpoint);
 }
 
+unsigned gamma_output_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			    const struct gamma_frame *frames, unsigned count)
+{
+	int error;
+	unsigned sent = link->ops->send(link, frames, count, &error);
+
+	count_out(&endpoint->local.stats, frames, sent);
+	if (frames->rail)
+		count_of_rail(endpoint, frames->rail, frames, sent);
+	if (gamma_likely(sent == count))
+		return sent;
+	if (error == -ECONNREFUSED || error == -EPROTO)
+		return sent + 1;
+	if (error == -EMSGSIZE)
+		take_lower_mtu(endpoint, link, frames[sent].rail);
+	endpoint->local.stats.send_stalls++;
+	return sent;
+}
+
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame)
 {
-	int error;
-
-	if (gamma_likely(link->ops->send(link, frame, 1, &error))) {
-		count_out(&endpoint->local.stats, frame, 1);
-		return true;
-	}
-	/* A peer that has ended, or writes nonsense, will not take it later either. */
-	if (error == -ECONNREFUSED || error == -EPROTO)
-		return true;
-	if (error == -EMSGSIZE)
-		take_lower_mtu(endpoint, link, frame->rail);
-	endpoint->local.stats.send_stalls++;
-	return false;
+	return gamma_output_burst(endpoint, link, frame, 1);
 }

@@ -20,7 +20,11 @@ bool gamma_output_account(struct gamma_endpoint *endpoint, struct gamma_link *li
 void gamma_output(struct gamma_endpoint *endpoint, uint64_t now);
 /* Frames of one flow only: messages to other peers may wait for more to come. */
 void gamma_output_flow(struct gamma_endpoint *endpoint, struct gamma_flow *flow);
-/* One frame that belongs to no flow. False: it has not left, and might later. */
+/* Frames that belong to no flow. How many of them are done with: the next one has not left, and
+ * might later. A peer that has ended, or writes nonsense, will not take its frame later either. */
+unsigned gamma_output_burst(struct gamma_endpoint *endpoint, struct gamma_link *link,
+			    const struct gamma_frame *frames, unsigned count);
+/* The same of one frame. */
 bool gamma_output_single(struct gamma_endpoint *endpoint, struct gamma_link *link,
 			 const struct gamma_frame *frame);
 

@@ -603,12 +603,13 @@ static void udp_cross(struct gamma_link *link)
 
 /* ---- opening ---- */
 
-static int open_sockets(struct udp_link *udp)
+static int open_sockets(struct udp_link *udp, bool shared)
 {
 	const bool group = gamma_ip_group_is_mac(udp->mac);
 
 	udp->connected.fd = udp->connected.drain = udp->link.connected_fd = -1;
-	udp->link.fd = gamma_udp_socket_open(&udp->attr, group ? udp->mac : NULL, &udp->link.slots);
+	udp->link.fd = gamma_udp_socket_open(&udp->attr, group ? udp->mac : NULL, shared,
+					     &udp->link.slots);
 	if (udp->link.fd < 0)
 		return udp->link.fd;
 	if (!group && !udp->attr.alone)
@@ -618,9 +619,10 @@ static int open_sockets(struct udp_link *udp)
 	return 0;
 }
 
-/* mac: the own pseudo MAC address, or a group's. cache: of the endpoint's link; NULL: its own. */
+/* mac: the own pseudo MAC address, or a group's, which may be shared. cache: of the endpoint's
+ * link; NULL: its own. */
 static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_MAC_LEN],
-		     struct gamma_ipv6_cache *cache, struct gamma_stats *stats,
+		     bool shared, struct gamma_ipv6_cache *cache, struct gamma_stats *stats,
 		     struct gamma_link **link)
 {
 	struct udp_link *udp = calloc(1, sizeof(*udp));
@@ -639,7 +641,7 @@ static int open_link(const struct gamma_udp_attr *attr, const uint8_t mac[GAMMA_
 	udp->attr = *attr;
 	memcpy(udp->mac, mac, GAMMA_MAC_LEN);
 	udp->cache = attr->ipv6 && !cache ? calloc(1, sizeof(*udp->cache)) : cache;
-	ret = open_sockets(udp);
+	ret = open_sockets(udp, shared);
 	if (!ret && attr->ipv6 && !udp->cache)
 		ret = -ENOMEM;
 	if (ret) {
@@ -659,17 +661,17 @@ int gamma_udp_open(const struct gamma_udp_attr *attr, struct gamma_stats *stats,
 		gamma_pseudo_mac_make_ipv6(attr->ip, mac);
 	else
 		gamma_pseudo_mac_make(attr->ip, mac);
-	return open_link(attr, mac, NULL, stats, link);
+	return open_link(attr, mac, false, NULL, stats, link);
 }
 
 int gamma_udp_join(struct gamma_link *link, const uint8_t group[GAMMA_MAC_LEN], uint16_t port,
-		   struct gamma_link **joined)
+		   bool shared, struct gamma_link **joined)
 {
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	struct gamma_udp_attr attr = udp->attr;
 
 	attr.port = port;
-	return open_link(&attr, group, udp->cache, link->stats, joined);
+	return open_link(&attr, group, shared, udp->cache, link->stats, joined);
 }
 
 bool gamma_udp_ipv6_of(struct gamma_link *link, const uint8_t mac[GAMMA_MAC_LEN],

@@ -19,6 +19,7 @@ struct gamma_udp_attr {
 	int ifindex;                /* of the NIC */
 	uint16_t ethertype;         /* of the headers that frames have above the link */
 	bool alone;                 /* no second socket */
+	bool foreign_groups;        /* no member of a group that it sends to is on this host */
 	bool beside; /* of an endpoint that uses that NIC by raw frames as well: datagrams leave by
 		      * it, whatever the routes are, and without this link all works, too */
 };
@@ -38,9 +39,10 @@ bool gamma_udp_ipv6_of(struct gamma_link *link, const uint8_t mac[GAMMA_MAC_LEN]
 
 /* Joins a group on the NIC of an endpoint's UDP link: opens a link that receives the frames to that
  * group MAC address and port, also those of this host. It must be closed before `link`, and sends
- * nothing: frames to a group MAC address leave by `link`, whether or not the group was joined. 0 or
- * a negative errno; -EADDRINUSE: a program that shares the port with nobody has it. */
+ * nothing: frames to a group MAC address leave by `link`, whether or not the group was joined.
+ * shared: other sockets of this host may join it, too. 0 or a negative errno; -EADDRINUSE: a
+ * program that shares the port with nobody has it. */
 int gamma_udp_join(struct gamma_link *link, const uint8_t group[GAMMA_MAC_LEN], uint16_t port,
-		   struct gamma_link **joined);
+		   bool shared, struct gamma_link **joined);
 
 #endif /* GAMMA_LINK_UDP_H */

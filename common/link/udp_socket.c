@@ -53,15 +53,18 @@ int gamma_udp_socket_stay_on_nic(const struct gamma_udp_attr *attr, int fd)
 static int set_ip_options(const struct gamma_udp_attr *attr, int fd)
 {
 	int one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+	int loop = !attr->foreign_groups;
 	struct ip_mreqn nic = {.imr_ifindex = attr->ifindex};
 
 	if (!attr->ipv6)
 		return setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) ||
 		       setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &nic, sizeof(nic)) ||
+		       setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof(loop)) ||
 		       setsockopt(fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) ||
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) ||
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_DONTFRAG, &one, sizeof(one)) ||
+	       setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &loop, sizeof(loop)) ||
 	       setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one));
 }
 
@@ -79,12 +82,11 @@ static void report_buffer(int bytes, uint32_t slots)
 			   bytes >> 10, RCVBUF >> 10);
 }
 
-/* Of this NIC alone, whatever groups other sockets have joined on others. All members on a host
- * share the port. */
+/* Of this NIC alone, whatever groups other sockets have joined on others. */
 static int set_group_options(const struct gamma_udp_attr *attr, int fd,
-			     const uint8_t mac[GAMMA_MAC_LEN])
+			     const uint8_t mac[GAMMA_MAC_LEN], bool shared)
 {
-	int one = 1, zero = 0;
+	int zero = 0, reuses = shared;
 	struct ip_mreqn join4 = {.imr_ifindex = attr->ifindex};
 	struct ipv6_mreq join6 = {.ipv6mr_interface = (unsigned) attr->ifindex};
 	union gamma_udp_address group;
@@ -92,7 +94,7 @@ static int set_group_options(const struct gamma_udp_attr *attr, int fd,
 	gamma_udp_socket_group(attr, mac, &group);
 	join4.imr_multiaddr = group.v4.sin_addr;
 	join6.ipv6mr_multiaddr = group.v6.sin6_addr;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuses, sizeof(reuses)))
 		return -1;
 	if (!attr->ipv6)
 		return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero)) ||
@@ -119,7 +121,7 @@ static int open_socket(const struct gamma_udp_attr *attr)
 }
 
 static int start_socket(const struct gamma_udp_attr *attr, int fd, const uint8_t *group,
-			uint32_t *slots)
+			bool shared, uint32_t *slots)
 {
 	union gamma_udp_address address;
 	socklen_t address_len = group ? gamma_udp_socket_group(attr, group, &address)
@@ -128,7 +130,7 @@ static int start_socket(const struct gamma_udp_attr *attr, int fd, const uint8_t
 	socklen_t len = sizeof(bytes);
 
 	address.v4.sin_port = htons(group ? gamma_ip_group_port(attr->port) : attr->port);
-	if (set_options(attr, fd) || (group && set_group_options(attr, fd, group)) ||
+	if (set_options(attr, fd) || (group && set_group_options(attr, fd, group, shared)) ||
 	    (attr->beside && gamma_udp_socket_stay_on_nic(attr, fd)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) ||
 	    bind(fd, &address.any, address_len))
@@ -139,13 +141,14 @@ static int start_socket(const struct gamma_udp_attr *attr, int fd, const uint8_t
 	return 0;
 }
 
-int gamma_udp_socket_open(const struct gamma_udp_attr *attr, const uint8_t *group, uint32_t *slots)
+int gamma_udp_socket_open(const struct gamma_udp_attr *attr, const uint8_t *group, bool shared,
+			  uint32_t *slots)
 {
 	int fd = open_socket(attr), ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = start_socket(attr, fd, group, slots);
+	ret = start_socket(attr, fd, group, shared, slots);
 	if (!ret)
 		return fd;
 	close(fd);

@@ -41,9 +41,11 @@ static inline socklen_t gamma_udp_socket_address(const struct gamma_udp_attr *at
 socklen_t gamma_udp_socket_group(const struct gamma_udp_attr *attr,
 				 const uint8_t mac[GAMMA_MAC_LEN], union gamma_udp_address *to);
 
-/* Opens the socket for all peers, or, unless that is NULL, for a group; slots: the frames that its
- * receive buffer has room for. The descriptor or a negative errno. */
-int gamma_udp_socket_open(const struct gamma_udp_attr *attr, const uint8_t *group, uint32_t *slots);
+/* Opens the socket for all peers, or, unless that is NULL, for a group, whose port other sockets of
+ * this host may have, too, if it is shared; slots: the frames that its receive buffer has room for.
+ * The descriptor or a negative errno. */
+int gamma_udp_socket_open(const struct gamma_udp_attr *attr, const uint8_t *group, bool shared,
+			  uint32_t *slots);
 /* Opens a second socket with the address and port of `first`, which can be connected to a peer.
  * Each has room for all that the peers may send. The descriptor or -1: a link works without it. */
 int gamma_udp_socket_open_connected(const struct gamma_udp_attr *attr, int first);

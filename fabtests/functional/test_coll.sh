@@ -71,11 +71,6 @@ lab_up $hosts
 coll "four hosts" 4 "${good[@]}" threads
 coll "seven processes on four hosts" 7 "${good[@]}"
 coll "one process" 1 query all types
-# What left the root of one broadcast of 1 MiB: each frame once, to all hosts. MTU 1,500 carries
-# 1,452 bytes of it.
-gamma_env+=("FI_GAMMA_STATS=$work/stats")
-rm -f "$work/stats"
-coll "1 MiB to three hosts" 4 mib
 counted() { # TEXT JQ-CONDITION, on the list of all endpoints' counters
 	if jq -se "$2" "$work/stats" >"$work/jq.out"; then
 		ok "$1"
@@ -84,6 +79,11 @@ counted() { # TEXT JQ-CONDITION, on the list of all endpoints' counters
 		not_ok "$1" "$work/jq.out"
 	fi
 }
+# What left the root of one broadcast of 1 MiB: each frame once, to all hosts. MTU 1,500 carries
+# 1,452 bytes of it.
+gamma_env+=(FI_GAMMA_LINK=packet "FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "1 MiB to three hosts" 4 mib
 counted "it leaves once: 723 frames at the root, none elsewhere" \
 	'(map(.multicast_out) | sort) == [0, 0, 0, 723]'
 counted "each other host takes 723 frames" '(map(.multicast_in) | sort) == [0, 723, 723, 723]'
@@ -115,6 +115,33 @@ coll "5 % loss at one host" 4 all
 counted "what was lost was sent again" 'map(.multicast_again) | add > 0'
 lab impair node03 off
 coll "a member stands still for 3 s" 4 stopped
+unset 'gamma_env[-2]' 'gamma_env[-1]'
+
+# By default it goes over UDP beside raw frames, in trains: 1,424 bytes a frame, at least 16 frames a call.
+gamma_env+=("FI_GAMMA_STATS=$work/stats")
+rm -f "$work/stats"
+coll "in trains, 1 MiB to three hosts" 4 mib
+counted "in trains, it leaves once: 737 frames at the root, none elsewhere" \
+	'(map(.multicast_out) | sort) == [0, 0, 0, 737]'
+counted "in trains, each other host takes 737 frames" \
+	'(map(.multicast_in) | sort) == [0, 737, 737, 737]'
+counted "in trains, no question, no repair" 'all(.multicast_asks == 0 and .multicast_again == 0)'
+counted "in trains, few calls" 'all(.send_calls < 737 / 16 + 200)'
+rm -f "$work/stats"
+coll "in trains, 64 KiB from each of four hosts to all" 4 blocks
+counted "in trains, each block leaves once: 47 frames" 'all(.multicast_out == 47 and .multicast_in == 141)'
+lab impair node03 --loss 5 --seed 7 --ethertype 0x0800
+rm -f "$work/stats"
+coll "in trains, 5 % loss at one host" 4 all late ahead
+counted "in trains, what was lost was sent again" 'map(.multicast_again) | add > 0'
+lab impair node03 off
+coll "in trains, a member stands still for 3 s" 4 stopped
+# A network that passes raw multicast, but none of IP.
+lab impair node03 --loss 100 --ethertype 0x0800
+rm -f "$work/stats"
+coll "IP multicast does not pass" 4 mib
+counted "then raw frames do" '(map(.multicast_out) | sort) == [0, 0, 0, 723]'
+lab impair node03 off
 unset 'gamma_env[-1]'
 
 coll "different lengths" 4 lengths
@@ -168,24 +195,24 @@ coll "UDP" 4 "${some[@]}"
 unset 'gamma_env[-1]'
 lab_down
 lab_up $hosts
-gamma_env+=(FI_GAMMA_LINK=udp FI_GAMMA_MULTICAST=1 "FI_GAMMA_STATS=$work/stats")
+gamma_env+=(FI_GAMMA_LINK=udp "FI_GAMMA_STATS=$work/stats")
 rm -f "$work/stats"
 coll "UDP: 1 MiB to three hosts" 4 mib
 counted "UDP: it leaves once, by IP multicast" 'map(select(.multicast_out > 700)) | length == 1'
 counted "UDP: each other host takes it" '(map(.multicast_in) | sort)[1] > 700'
-unset 'gamma_env[-3]' 'gamma_env[-2]' 'gamma_env[-1]'
+unset 'gamma_env[-2]' 'gamma_env[-1]'
 # Group addresses that switches with IGMP snooping know.
-gamma_env+=(FI_GAMMA_GROUP_MAC=ip "FI_GAMMA_STATS=$work/stats")
+gamma_env+=(FI_GAMMA_LINK=packet FI_GAMMA_GROUP_MAC=ip "FI_GAMMA_STATS=$work/stats")
 rm -f "$work/stats"
 coll "IP group addresses" 4 mib igmp
 counted "they carry multicast" '(map(.multicast_in) | sort)[1] > 700'
-unset 'gamma_env[-2]' 'gamma_env[-1]'
+unset 'gamma_env[-3]' 'gamma_env[-2]' 'gamma_env[-1]'
 lab_down
 
 # With more than 9 hosts some report for others: one gets the reports of three, the root those of eight.
 hosts=12
 lab_up $hosts
-gamma_env+=("FI_GAMMA_STATS=$work/stats")
+gamma_env+=(FI_GAMMA_LINK=packet "FI_GAMMA_STATS=$work/stats")
 rm -f "$work/stats"
 coll "1 MiB to eleven hosts" 12 mib
 counted "it leaves once" '(map(.multicast_out) | sort)[10:] == [0, 723]'
@@ -198,7 +225,7 @@ if [ "${GAMMA_TEST_LONG:-0}" != 0 ]; then
 	lab impair node12 off
 	coll "one of twelve stands still for 3 s" 12 stopped
 fi
-unset 'gamma_env[-1]'
+unset 'gamma_env[-2]' 'gamma_env[-1]'
 hosts=4
 lab_down
 
@@ -219,6 +246,13 @@ if [ -x "$abs_top_builddir/gammad/gammad" ] && grep -q cgroup2 /proc/mounts; the
 	coll "gammad" 7 "${some[@]}" threads
 	cp "$shared/stats" "$work/stats" || true
 	counted "gammad: broadcasts go by multicast" 'map(.multicast_in) | add > 1000'
+	unset 'gamma_env[-2]'
+	gamma_env=("${gamma_env[@]}")
+	rm -f "$shared/stats"
+	coll "gammad: in trains" 4 mib
+	cp "$shared/stats" "$work/stats" || true
+	counted "gammad: they leave once" '(map(.multicast_out) | sort) == [0, 0, 0, 737]'
+	gamma_env+=(FI_GAMMA_LINK=packet)
 	gamma_env+=(FI_LOG_LEVEL=warn FI_LOG_PROV=gamma)
 	coll "gammad: more groups than it lets an endpoint have" 4 many
 	cat "$work"/m?.out >"$work/many.out"

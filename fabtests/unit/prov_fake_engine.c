@@ -239,11 +239,31 @@ struct gamma_stats *gamma_endpoint_counters(struct gamma_endpoint *endpoint)
 	return (struct gamma_stats *) gamma_endpoint_stats(endpoint);
 }
 
-int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
-		      struct gamma_group **group)
+unsigned gamma_endpoint_send_to_group(struct gamma_endpoint *endpoint,
+				      const struct gamma_group *group,
+				      const struct gamma_group_datagram *datagrams, unsigned count)
 {
-	(void) endpoint, (void) addr, (void) receives, (void) group;
+	(void) endpoint, (void) group, (void) datagrams;
+	return count;
+}
+
+int gamma_groups_open(struct gamma_endpoint *endpoint, const struct gamma_addr *addr, bool receives,
+		      bool beside, struct gamma_group **group)
+{
+	(void) endpoint, (void) addr, (void) receives, (void) beside, (void) group;
 	return -FI_ENOSYS;
+}
+
+size_t gamma_groups_beside_max(const struct gamma_endpoint *endpoint)
+{
+	(void) endpoint;
+	return 0;
+}
+
+bool gamma_groups_ask(struct gamma_endpoint *endpoint, const struct gamma_addr *member)
+{
+	(void) endpoint, (void) member;
+	return false;
 }
 
 uint32_t gamma_groups_slots(const struct gamma_group *group)

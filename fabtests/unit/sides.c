@@ -15,6 +15,8 @@ enum {
 };
 
 struct side sides[3];
+const uint8_t udp0[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 1};
+const uint8_t udp1[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 2};
 static uint64_t longest_round; /* ns, of all in `until` */
 
 /* ---- handlers ---- */
@@ -169,6 +171,30 @@ void open_again(unsigned which, uint64_t shm_bytes)
 	a.shm_bytes = shm_bytes;
 	assert_int_equal(gamma_endpoint_create(&a, &side_handlers, &sides[which], &sides[which].ep),
 			 0);
+}
+
+struct gamma_endpoint_nic side_over_udp(unsigned which)
+{
+	struct gamma_endpoint_nic nic = {.udp = true};
+
+	nic.ifindex = (int) if_nametoindex("lo");
+	nic.mtu = side_attr(which).mtu - 28;
+	memcpy(nic.mac, which == FAR ? udp1 : udp0, GAMMA_MAC_LEN);
+	return nic;
+}
+
+void sides_add_ip_addresses(void)
+{
+	netns_needed();
+	netns_ip("addr replace 10.1.0.1/24 dev g0");
+	netns_ip("addr replace 10.1.0.2/24 dev g1");
+}
+
+void reopen_side(unsigned which, struct gamma_endpoint_attr attr)
+{
+	gamma_endpoint_destroy(sides[which].ep);
+	assert_int_equal(
+		gamma_endpoint_create(&attr, &side_handlers, &sides[which], &sides[which].ep), 0);
 }
 
 void close_side(unsigned which)

@@ -41,7 +41,14 @@ void open_side(unsigned which, bool datagram);
 void open_side_with(unsigned which, const struct gamma_endpoint_attr *attr);
 /* The same again, with so much shared memory for each peer of this host. */
 void open_again(unsigned which, uint64_t shm_bytes);
+/* The same again, with these attributes. */
+void reopen_side(unsigned which, struct gamma_endpoint_attr attr);
 void close_side(unsigned which);
+/* Pseudo addresses of A and FAR over UDP, by the loopback interface: both ends are on this host. */
+extern const uint8_t udp0[GAMMA_MAC_LEN], udp1[GAMMA_MAC_LEN];
+struct gamma_endpoint_nic side_over_udp(unsigned which);
+/* What these need; skips the test where there are no namespaces. */
+void sides_add_ip_addresses(void);
 int sides_setup(void **state);
 int sides_setup_datagram(void **state);
 int sides_teardown(void **state);

@@ -214,48 +214,20 @@ static void mtu__of_a_receivers_only_nic_too_small(void **state)
 
 /* ---- one NIC, raw and over UDP ---- */
 
-static const uint8_t udp0[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 1};
-static const uint8_t udp1[GAMMA_MAC_LEN] = {2, 4, 10, 1, 0, 2};
-
-/* Both addresses are this host's, so that datagrams to them leave by lo. */
-static struct gamma_endpoint_nic over_udp(unsigned which)
-{
-	struct gamma_endpoint_nic nic = {.udp = true};
-
-	nic.ifindex = (int) if_nametoindex("lo");
-	nic.mtu = side_attr(which).mtu - 28;
-	memcpy(nic.mac, which == FAR ? udp1 : udp0, GAMMA_MAC_LEN);
-	return nic;
-}
-
 static struct gamma_endpoint_attr raw_and_udp(unsigned which)
 {
 	struct gamma_endpoint_attr attr = side_attr(which);
 
 	attr.more_count = 1;
-	attr.more[0] = over_udp(which);
+	attr.more[0] = side_over_udp(which);
 	return attr;
-}
-
-static void add_ip_addresses(void)
-{
-	netns_needed();
-	netns_ip("addr replace 10.1.0.1/24 dev g0");
-	netns_ip("addr replace 10.1.0.2/24 dev g1");
-}
-
-static void open_with(unsigned which, struct gamma_endpoint_attr attr)
-{
-	gamma_endpoint_destroy(sides[which].ep);
-	assert_int_equal(
-		gamma_endpoint_create(&attr, &side_handlers, &sides[which], &sides[which].ep), 0);
 }
 
 static void open_raw_and_udp(void)
 {
-	add_ip_addresses();
-	open_with(A, raw_and_udp(A));
-	open_with(FAR, raw_and_udp(FAR));
+	sides_add_ip_addresses();
+	reopen_side(A, raw_and_udp(A));
+	reopen_side(FAR, raw_and_udp(FAR));
 	exchange(A, FAR, 64);
 	until_second_is(GAMMA_RAIL_USABLE);
 }
@@ -351,15 +323,15 @@ static struct gamma_endpoint_attr raw_with_udp_beside(unsigned which)
 {
 	struct gamma_endpoint_attr attr = side_attr(which);
 
-	attr.beside = over_udp(which);
+	attr.beside = side_over_udp(which);
 	return attr;
 }
 
 static void open_beside(void)
 {
-	add_ip_addresses();
-	open_with(A, raw_with_udp_beside(A));
-	open_with(FAR, raw_with_udp_beside(FAR));
+	sides_add_ip_addresses();
+	reopen_side(A, raw_with_udp_beside(A));
+	reopen_side(FAR, raw_with_udp_beside(FAR));
 }
 
 static struct gamma_flow *flow_of(unsigned from, unsigned to)
@@ -404,8 +376,8 @@ static void beside__is_used_once_a_message_is_long(void **state)
 
 static void exchange_with_one_that_has_none(void)
 {
-	add_ip_addresses();
-	open_with(A, raw_with_udp_beside(A));
+	sides_add_ip_addresses();
+	reopen_side(A, raw_with_udp_beside(A));
 	for (unsigned i = 0; i < 4; i++)
 		exchange(A, FAR, LONG);
 	exchange(FAR, A, LONG);
@@ -427,12 +399,12 @@ static void beside__its_port_may_be_taken(void **state)
 	int fd, fds[GAMMA_ENDPOINT_FDS];
 
 	(void) state;
-	add_ip_addresses();
+	sides_add_ip_addresses();
 	attr = raw_with_udp_beside(A);
 	attr.port = 4242;
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *) &address, sizeof(address)), 0);
-	open_with(A, attr);
+	reopen_side(A, attr);
 	assert_null(sides[A].ep->rails[1].link);
 	assert_int_equal(gamma_endpoint_fds(sides[A].ep, fds), 2);
 	exchange(A, FAR, LONG);
@@ -446,10 +418,10 @@ static void beside__not_with_a_buffer_smaller_than_the_ring(void **state)
 	struct gamma_endpoint_attr attr;
 
 	(void) state;
-	add_ip_addresses();
+	sides_add_ip_addresses();
 	attr = raw_with_udp_beside(A);
 	attr.ring_bytes = 64 << 20;
-	open_with(A, attr);
+	reopen_side(A, attr);
 	assert_null(sides[A].ep->rails[1].link);
 	assert_true(sides[A].ep->local.pool.slots == sides[A].ep->packet->slots);
 }
@@ -484,8 +456,8 @@ static struct gamma_endpoint_attr two_nics_and_udp(unsigned which)
 {
 	struct gamma_endpoint_attr attr = two_nics(which);
 
-	attr.more[attr.more_count++] = over_udp(which);
-	attr.more[attr.more_count] = over_udp(which);
+	attr.more[attr.more_count++] = side_over_udp(which);
+	attr.more[attr.more_count] = side_over_udp(which);
 	attr.more[attr.more_count++].mac[4] = 3; /* of g2 or g3 */
 	attr.optional = 2;
 	return attr;
@@ -493,7 +465,7 @@ static struct gamma_endpoint_attr two_nics_and_udp(unsigned which)
 
 static void add_more_ip_addresses(void)
 {
-	add_ip_addresses();
+	sides_add_ip_addresses();
 	netns_ip("addr replace 10.1.3.1/24 dev g2");
 	netns_ip("addr replace 10.1.3.2/24 dev g3");
 }
@@ -501,8 +473,8 @@ static void add_more_ip_addresses(void)
 static void exchange_by_two_nics_in_trains(void)
 {
 	add_more_ip_addresses();
-	open_with(A, two_nics_and_udp(A));
-	open_with(FAR, two_nics_and_udp(FAR));
+	reopen_side(A, two_nics_and_udp(A));
+	reopen_side(FAR, two_nics_and_udp(FAR));
 	exchange(A, FAR, 64);
 	until_second_is(GAMMA_RAIL_USABLE);
 	for (unsigned i = 0; i < 32; i++)
@@ -542,8 +514,8 @@ static void twins__a_port_may_be_taken(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *) &address, sizeof(address)), 0);
 	attr = two_nics_and_udp(A);
 	attr.port = 4243;
-	open_with(A, attr);
-	open_with(FAR, two_nics_and_udp(FAR));
+	reopen_side(A, attr);
+	reopen_side(FAR, two_nics_and_udp(FAR));
 	assert_int_equal(sides[A].ep->local.rail_count, 2);
 	assert_int_equal(sides[A].ep->local.rails_udp, 0);
 	exchange(A, FAR, 64);

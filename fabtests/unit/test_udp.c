@@ -589,8 +589,8 @@ static void group__frames_reach_all_members_until_they_leave(void **state)
 
 	(void) state;
 	netns_needed();
-	assert_int_equal(gamma_udp_join(out, group_mac, GROUP_PORT, &one), 0);
-	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, &two), 0);
+	assert_int_equal(gamma_udp_join(out, group_mac, GROUP_PORT, true, &one), 0);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, true, &two), 0);
 	make_group_frame(0);
 	send_all(1);
 	expect_at(one, 0);
@@ -612,8 +612,8 @@ static void group__others_are_not_heard(void **state)
 
 	(void) state;
 	netns_needed();
-	assert_int_equal(gamma_udp_join(in, other, GROUP_PORT, &same_port), 0);
-	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT + 1, &same_group), 0);
+	assert_int_equal(gamma_udp_join(in, other, GROUP_PORT, true, &same_port), 0);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT + 1, true, &same_group), 0);
 	make_group_frame(0);
 	send_all(1);
 	assert_false(same_port->ops->arm(same_port));
@@ -632,7 +632,7 @@ static void group__port_of_a_program_that_does_not_share(void **state)
 	(void) state;
 	netns_needed();
 	assert_int_equal(bind(fd, (struct sockaddr *) &any, sizeof(any)), 0);
-	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, &link), -EADDRINUSE);
+	assert_int_equal(gamma_udp_join(in, group_mac, GROUP_PORT, true, &link), -EADDRINUSE);
 	close(fd);
 }
 

@@ -59,6 +59,9 @@ enum gamma_coll_type {
 	GAMMA_COLL_NEXT,     /* to place 0: the sender has not begun those from that number on */
 	GAMMA_COLL_FLOWS,    /* from place 0: those from that number on go without multicast */
 	GAMMA_COLL_SENT,     /* from the root, and passed on: so many frames were sent */
+	GAMMA_COLL_BESIDE,   /* to place 0, before JOIN: multicast may go over UDP beside raw frames
+			      */
+	GAMMA_COLL_GROUP_BESIDE, /* as GROUP: it does */
 };
 /* Instead of a type: a frame of a multicast that its receiver has asked for. */
 #define GAMMA_COLL_REPAIR (1u << 30)
@@ -70,6 +73,10 @@ struct gamma_coll_joining {
 	uint32_t members, place;
 	uint32_t payload; /* bytes that a multicast frame may carry to it; 0: it takes none */
 	uint32_t hosts;   /* hash of the members' hosts, as the sender sees them */
+} __attribute__((packed));
+
+struct gamma_coll_beside {
+	uint32_t payload; /* as in a JOIN */
 } __attribute__((packed));
 
 struct gamma_coll_named {
@@ -156,7 +163,7 @@ struct gamma_coll_op {
 	struct gamma_plan_call call;
 	struct gamma_schedule schedule;
 	struct gamma_list posted; /* receives that no message has met */
-	struct gamma_list flying; /* transfers under way, which use the caller's memory */
+	struct gamma_list flying; /* transfers under path, which use the caller's memory */
 	struct gamma_list casts;  /* struct gamma_coll_cast: what goes by multicast now */
 	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
 	uint64_t asks_after;      /* ns: ... after so long */
@@ -168,7 +175,18 @@ struct gamma_coll_op {
 };
 
 /* In group->joined, at place 0. */
-enum { GAMMA_COLL_HAS_JOINED = 1, GAMMA_COLL_IS_READY, GAMMA_COLL_HAS_SEEN, GAMMA_COLL_HAS_HALTED };
+enum {
+	GAMMA_COLL_MAY_JOIN,    /* it has not */
+	GAMMA_COLL_HAS_OFFERED, /* ditto, but said BESIDE */
+	GAMMA_COLL_HAS_JOINED,
+	GAMMA_COLL_IS_READY,
+	GAMMA_COLL_HAS_SEEN,
+	GAMMA_COLL_HAS_HALTED,
+};
+
+/* How multicast goes, or at place 0: may go: by the endpoint's first link, or over UDP beside raw
+ * frames. */
+enum { GAMMA_COLL_PATH_OWN, GAMMA_COLL_PATH_BESIDE, GAMMA_COLL_PATHS };
 
 /* How a live group leaves multicast: coll_fallback.c. */
 struct gamma_coll_fallback {
@@ -203,11 +221,14 @@ struct gamma_coll_group {
 	fi_addr_t *members; /* by place */
 	uint32_t *places;   /* by fi_addr_t; GAMMA_COLL_NO_PLACE: no member */
 	size_t place_count;
-	bool live;                               /* all have joined */
-	uint64_t join_by;                        /* ns: else it has failed */
-	uint8_t *joined;                         /* at place 0: by place */
-	uint32_t joined_count;                   /* of them */
-	uint32_t next;                           /* number of the next operation */
+	bool live;                         /* all have joined */
+	uint64_t join_by;                  /* ns: else it has failed */
+	uint8_t *joined;                   /* at place 0: by place */
+	uint32_t joined_count;             /* of them */
+	uint32_t offers[GAMMA_COLL_PATHS]; /* ditto: those that offer it */
+	uint32_t
+		payloads[GAMMA_COLL_PATHS]; /* ditto: bytes that a frame may carry to all of them */
+	uint32_t next;                      /* number of the next operation */
 	uint32_t signatures[GAMMA_COLL_HISTORY]; /* of the last ones, by number */
 	struct gamma_list ops;                   /* outstanding */
 	struct gamma_list unexpected;            /* struct gamma_inbound */
@@ -224,6 +245,7 @@ struct gamma_coll_group {
 	uint32_t *leader_places;       /* by index */
 	struct gamma_list cast_entry;  /* in coll->casting */
 	struct gamma_group *multicast; /* the engine's; NULL: none */
+	unsigned path;                 /* by which it goes */
 	bool front_waits;              /* its first frame is a member's, of an operation to come */
 	struct gamma_addr cast_addr;
 	uint32_t payload, window; /* bytes, frames; 0: nothing goes by multicast */
@@ -271,6 +293,7 @@ struct gamma_coll {
 	struct gamma_list sends;    /* control messages under way */
 	struct gamma_coll_left left[GAMMA_COLL_LEFT];
 	unsigned left_count;
+	bool no_ip_multicast; /* as place 0 of a group has found */
 	bool bad;             /* some group's error is new */
 	unsigned outstanding; /* operations, and groups that wait for others */
 	unsigned polls;       /* since the clock was read */
@@ -325,11 +348,10 @@ void gamma_coll_group_send_all(struct gamma_coll_group *group, enum gamma_coll_t
 int gamma_coll_open_init(struct gamma_coll_group *group);
 /* Waits for the thread that opens; called with the lock, which is let go meanwhile. */
 void gamma_coll_open_fini(struct gamma_coll_group *group);
-/* Bytes that a multicast frame may carry to this member; 0: it takes none. */
-uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group);
-/* At place 0, once all have joined: multicast is tried, with that payload. False: it makes no
- * sense. */
-bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload);
+/* Bytes that a multicast frame may carry to this member by that path; 0: it takes none. */
+uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group, unsigned path);
+/* At place 0, once all have joined: multicast is tried. False: it makes no sense. */
+bool gamma_coll_open_begin(struct gamma_coll_group *group);
 void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
 /* Whether this member can do what place 0 says: send and take such frames. */
@@ -352,9 +374,9 @@ void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 /* A root says how many frames it has sent, or another member passes that on. */
 void gamma_coll_cast_sent(struct gamma_coll_group *group, uint32_t place,
 			  const struct gamma_coll_control *control);
-/* Sends a frame of a group to all; what: its number, or TEST. */
-int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
-			 const void *bytes, uint32_t len);
+/* Sends a frame of a group to all; what: its number, or TEST. False: it could not leave. */
+bool gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
+			  const void *bytes, uint32_t len);
 /* A frame that was asked for, from that member: where it goes; NULL: nobody wants it. */
 void *gamma_coll_cast_place(struct gamma_coll_op *op, uint32_t place, uint32_t frame, uint64_t len);
 /* It is there. */

@@ -158,19 +158,26 @@ static struct gamma_coll_cast *find_cast(const struct gamma_coll_op *op, uint32_
 
 /* ---- sending ---- */
 
-int gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
-			 const void *bytes, uint32_t len)
+static struct gamma_group_datagram datagram_of(const struct gamma_coll_group *group,
+					       uint32_t number, uint32_t what, const void *bytes,
+					       uint32_t len)
 {
-	struct iovec iov = {.iov_base = (void *) bytes, .iov_len = len};
-	struct gamma_envelope envelope = {
-		.tag = gamma_envelope_port_tag(GAMMA_COLL_PORT, 0, what),
-		.data = group->id << GAMMA_COLL_NUMBER_BITS | number,
-		.length = len,
-		.flags = GAMMA_TAGGED | GAMMA_TO_PORT | GAMMA_HAS_DATA,
-	};
+	return (struct gamma_group_datagram){
+		.bytes = {.iov_base = (void *) bytes, .iov_len = len},
+		.envelope = {
+			.tag = gamma_envelope_port_tag(GAMMA_COLL_PORT, 0, what),
+			.data = group->id << GAMMA_COLL_NUMBER_BITS | number,
+			.length = len,
+			.flags = GAMMA_TAGGED | GAMMA_TO_PORT | GAMMA_HAS_DATA,
+		}};
+}
 
-	return gamma_endpoint_send_group(group->ep->endpoint, group->multicast, &iov, len != 0,
-					 &envelope);
+bool gamma_coll_cast_send(struct gamma_coll_group *group, uint32_t number, uint32_t what,
+			  const void *bytes, uint32_t len)
+{
+	const struct gamma_group_datagram datagram = datagram_of(group, number, what, bytes, len);
+
+	return gamma_endpoint_send_to_group(group->ep->endpoint, group->multicast, &datagram, 1);
 }
 
 /* A frame's bytes. */
@@ -236,26 +243,48 @@ static void remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint6
 				GAMMA_COLL_SENT, op->number, &sent, GAMMA_COLL_COUNT_SHORT);
 }
 
+/* As many as may leave, in one call. */
+static void send_to_all(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+{
+	struct gamma_group_datagram datagrams[BUDGET];
+	struct gamma_coll_group *group = op->group;
+	struct gamma_stream *stream = &cast->stream;
+	unsigned count = 0, sent;
+	uint32_t frame, len;
+
+	while (count < BUDGET && gamma_stream_next(stream, &frame)) {
+		const uint8_t *bytes = bytes_of(op, cast, frame, &len);
+
+		datagrams[count++] = datagram_of(group, op->number, frame, bytes, len);
+	}
+	sent = gamma_endpoint_send_to_group(group->ep->endpoint, group->multicast, datagrams,
+					    count);
+	stats_of(group)->multicast_out += sent;
+	gamma_coll_fallback_note(group, sent, 0);
+	for (; sent < count; sent++)
+		gamma_stream_unsend(stream);
+}
+
+static void send_singly_to_all(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
+{
+	uint32_t frame, len;
+
+	for (unsigned i = 0; i < BUDGET && gamma_stream_next(&cast->stream, &frame); i++) {
+		const uint8_t *bytes = bytes_of(op, cast, frame, &len);
+
+		send_singly(op, frame, bytes, len);
+	}
+}
+
 static void send_frames(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint64_t now)
 {
 	struct gamma_stream *stream = &cast->stream;
-	uint32_t frame, len;
-	const uint8_t *bytes;
 
 	repair_frames(op, cast, now);
-	for (unsigned i = 0; i < BUDGET && gamma_stream_next(stream, &frame); i++) {
-		bytes = bytes_of(op, cast, frame, &len);
-		if (is_lossy(op->group)) {
-			send_singly(op, frame, bytes, len);
-			continue;
-		}
-		if (gamma_coll_cast_send(op->group, op->number, frame, bytes, len)) {
-			gamma_stream_unsend(stream);
-			break;
-		}
-		stats_of(op->group)->multicast_out++;
-		gamma_coll_fallback_note(op->group, 1, 0);
-	}
+	if (is_lossy(op->group))
+		send_singly_to_all(op, cast);
+	else
+		send_to_all(op, cast);
 	remind(op, cast, now);
 	if (gamma_stream_is_stable(stream))
 		end_cast(op, cast);
@@ -368,6 +397,21 @@ static bool frame_waits(struct gamma_coll_group *group, uint32_t number,
 	return group->front_waits;
 }
 
+/* Whether the source may be a member, which is asked for its addresses: the frame waits until it
+ * answers. */
+static bool source_waits(struct gamma_coll_group *group, const struct gamma_addr *source)
+{
+	for (uint32_t place = 0; place < group->n; place++) {
+		const struct gamma_addr *addr = gamma_av_addr(group->ep->av, group->members[place]);
+
+		if (addr && addr->port == source->port &&
+		    (addr->epoch == source->epoch || addr->epoch == GAMMA_EPOCH_ANY) &&
+		    gamma_groups_ask(group->ep->endpoint, addr))
+			return true;
+	}
+	return false;
+}
+
 /* False: it is of an operation that has not begun here, and stays where it is. */
 static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_frame *frame,
 		       uint64_t now)
@@ -380,6 +424,8 @@ static bool take_frame(struct gamma_coll_group *group, const struct gamma_group_
 	if (!(envelope->flags & GAMMA_HAS_DATA) || index == GAMMA_COLL_TEST ||
 	    envelope->data >> GAMMA_COLL_NUMBER_BITS != group->id)
 		return true;
+	if (gamma_unlikely(frame->unknown) && source_waits(group, &frame->source))
+		return false;
 	if (frame_waits(group, number, &frame->source))
 		return false;
 	cast = cast_of(group, number, &frame->source);

@@ -289,21 +289,38 @@ static uint64_t join_limit(const struct gamma_coll_group *group)
 	return group->place ? limit + limit / 4 + 100 * GAMMA_NS_PER_MS : limit;
 }
 
-/* At place 0. payload: what that member takes by multicast. */
+/* At place 0: what that member takes by multicast. */
+static void note_offer(struct gamma_coll_group *group, unsigned path, uint32_t payload)
+{
+	if (!payload)
+		return;
+	group->payloads[path] = group->offers[path]++
+					? (uint32_t) gamma_min(group->payloads[path], payload)
+					: payload;
+}
+
+static void note_beside(struct gamma_coll_group *group, uint32_t place, uint32_t payload)
+{
+	if (group->place || group->joined[place] != GAMMA_COLL_MAY_JOIN)
+		return;
+	group->joined[place] = GAMMA_COLL_HAS_OFFERED;
+	note_offer(group, GAMMA_COLL_PATH_BESIDE, payload);
+}
+
 static void note_joined(struct gamma_coll_group *group, uint32_t place, uint32_t payload)
 {
 	const struct gamma_coll_live live = {.payload = 0};
 
-	if (group->joined[place])
+	if (group->joined[place] >= GAMMA_COLL_HAS_JOINED)
 		return;
 	group->joined[place] = GAMMA_COLL_HAS_JOINED;
-	group->payload = (uint32_t) gamma_min(group->payload, payload);
+	note_offer(group, GAMMA_COLL_PATH_OWN, payload);
 	if (++group->joined_count < group->n)
 		return;
 	/* The others wait no longer than that for multicast to be opened. */
 	group->join_by = gamma_now() + join_limit(group) / 4;
 	group->ep->coll->look_at = gamma_min(group->ep->coll->look_at, group->join_by);
-	if (gamma_coll_open_begin(group, group->payload))
+	if (gamma_coll_open_begin(group))
 		return;
 	gamma_coll_group_send_all(group, GAMMA_COLL_LIVE, &live, sizeof(live));
 	gamma_coll_group_live(group, &live);
@@ -321,6 +338,15 @@ static void take_join(struct gamma_coll_group *group, uint32_t place,
 	}
 	note_joined(group, place,
 		    ntohl(joining->hosts) == group->hosts_hash ? ntohl(joining->payload) : 0);
+}
+
+static void take_beside(struct gamma_coll_group *group, uint32_t place,
+			const struct gamma_coll_control *control)
+{
+	const struct gamma_coll_beside *beside = (const void *) control->bytes;
+
+	if (control->len == sizeof(*beside))
+		note_beside(group, place, ntohl(beside->payload));
 }
 
 static void take_live(struct gamma_coll_group *group, const struct gamma_coll_control *control)
@@ -353,7 +379,8 @@ static void take_failure(struct gamma_coll_group *group, const struct gamma_coll
 /* Early messages of a group are known by what comes after its join is called. */
 static void keep_early(struct gamma_coll *coll, struct gamma_coll_control *control)
 {
-	if (control->type == GAMMA_COLL_JOIN && coll->control_count <= EARLY_MAX) {
+	if ((control->type == GAMMA_COLL_JOIN || control->type == GAMMA_COLL_BESIDE) &&
+	    coll->control_count <= EARLY_MAX) {
 		gamma_list_append(&coll->early, &control->entry);
 		return;
 	}
@@ -430,6 +457,10 @@ void gamma_coll_group_control(struct gamma_fi_ep *ep, struct gamma_coll_control 
 		take_failure(group, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_CHECK)
 		gamma_coll_run_check(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_BESIDE)
+		take_beside(group, place, control);
+	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_GROUP_BESIDE)
+		gamma_coll_open_control(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type == GAMMA_COLL_SENT)
 		gamma_coll_cast_sent(group, place, control);
 	else if (place != GAMMA_COLL_NO_PLACE && control->type >= GAMMA_COLL_LOSSY)
@@ -488,7 +519,7 @@ static void end_join(struct gamma_coll_group *group)
 				       seconds);
 		return;
 	}
-	while (group->joined[place])
+	while (group->joined[place] >= GAMMA_COLL_HAS_JOINED)
 		place++;
 	if (joins_another(group, place))
 		gamma_coll_group_spoil(group, place, -FI_EINVAL, true,
@@ -585,6 +616,7 @@ static struct fi_ops group_fid_ops = {
 static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *set)
 {
 	struct gamma_coll *coll = group->ep->coll;
+	struct gamma_coll_beside beside;
 	struct gamma_coll_joining joining;
 	uint32_t alike;
 	int ret = take_members(group, set);
@@ -611,14 +643,18 @@ static int begin_join(struct gamma_coll_group *group, const struct gamma_avset *
 	coll->look_at = gamma_min(coll->look_at, group->join_by);
 	take_early(group);
 	gamma_coll_run_wake(group->ep);
+	beside.payload = htonl(gamma_coll_open_payload(group, GAMMA_COLL_PATH_BESIDE));
 	if (!group->place) {
-		group->payload = UINT32_MAX;
-		note_joined(group, 0, gamma_coll_open_payload(group));
+		note_beside(group, 0, ntohl(beside.payload));
+		note_joined(group, 0, gamma_coll_open_payload(group, GAMMA_COLL_PATH_OWN));
 		return 0;
 	}
+	if (beside.payload)
+		gamma_coll_transfer_send_control(group->ep, group->members[0], group->id,
+						 GAMMA_COLL_BESIDE, 0, &beside, sizeof(beside));
 	joining.members = htonl(group->n);
 	joining.place = htonl(group->place);
-	joining.payload = htonl(gamma_coll_open_payload(group));
+	joining.payload = htonl(gamma_coll_open_payload(group, GAMMA_COLL_PATH_OWN));
 	joining.hosts = htonl(group->hosts_hash);
 	gamma_coll_transfer_send_control(group->ep, group->members[0], group->id, GAMMA_COLL_JOIN,
 					 0, &joining, sizeof(joining));

@@ -2,7 +2,8 @@
 /*
  * Multicast for a group that joins: place 0 names an Ethernet group address, each member opens a
  * socket for it, in a thread since that may take long, and a test frame shows whether multicast
- * reaches all hosts. If it does not, the group is live without it.
+ * reaches all hosts. Over UDP beside raw frames is tried first, since it goes in trains, then raw
+ * frames. If neither reaches all, the group is live without multicast.
  */
 #include "ep.h"
 
@@ -21,6 +22,8 @@ enum {
 	TEST_MS = 10,        /* between two test frames */
 	TEST_LIMIT_MS = 500, /* for all hosts to have seen one */
 };
+
+#define NO_MULTICAST "%s: a group of %u members goes without multicast, which is slower: %s\n"
 
 /* ---- hosts ---- */
 
@@ -67,30 +70,30 @@ static bool is_leader(const struct gamma_coll_group *group, uint32_t place)
 	return group->hosts.leaders[place] == place;
 }
 
-/* Over UDP messages travel in trains, which are faster than single frames to all. */
-static bool wants_multicast(const struct gamma_coll_group *group)
+static bool wants_multicast(void)
 {
-	switch (gamma_settings.multicast) {
-	case GAMMA_MULTICAST_AUTO:
-		return !group->ep->domain->nic.udp;
-	case GAMMA_MULTICAST_1:
-	case GAMMA_MULTICAST_YES:
-		return true;
-	default:
-		return false;
-	}
+	return gamma_settings.multicast != GAMMA_MULTICAST_0 &&
+	       gamma_settings.multicast != GAMMA_MULTICAST_NO;
 }
 
-uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group)
+uint32_t gamma_coll_open_payload(const struct gamma_coll_group *group, unsigned path)
 {
-	if (!group->hosts.leaders || !wants_multicast(group))
-		return 0;
-	/* Without the tag that names the frame. */
-	return (uint32_t) gamma_endpoint_datagram_max(group->ep->endpoint) -
-	       gamma_codec_extensions_len(GAMMA_EXT_TAG);
+	const struct gamma_endpoint *endpoint = group->ep->endpoint;
+	const uint32_t tag = gamma_codec_extensions_len(GAMMA_EXT_TAG); /* it names the frame */
+	uint32_t most =
+		(uint32_t) (path == GAMMA_COLL_PATH_OWN ? gamma_endpoint_datagram_max(endpoint)
+							: gamma_groups_beside_max(endpoint));
+
+	return group->hosts.leaders && wants_multicast() && most > tag ? most - tag : 0;
 }
 
 /* ---- opening ---- */
+
+/* Whether it is IP multicast, of which the kernel reports to switches. */
+static bool is_ip(const struct gamma_coll_group *group)
+{
+	return group->path == GAMMA_COLL_PATH_BESIDE || group->ep->domain->nic.udp;
+}
 
 /* Without an IPv4 address the frames may pass all the same: the test shows it. */
 static void report_to_switches(struct gamma_coll_group *group)
@@ -99,7 +102,7 @@ static void report_to_switches(struct gamma_coll_group *group)
 	const struct gamma_nic *nic = &group->ep->domain->nic;
 	int fd;
 
-	if (nic->udp || memcmp(group->cast_addr.mac, ip_groups, sizeof(ip_groups)))
+	if (is_ip(group) || memcmp(group->cast_addr.mac, ip_groups, sizeof(ip_groups)))
 		return;
 	fd = gamma_igmp_join(nic->ifindex, group->cast_addr.mac);
 	if (fd < 0)
@@ -118,22 +121,39 @@ static void *open_multicast(void *arg)
 
 	if (is_leader(group, group->place))
 		report_to_switches(group);
-	group->open_error = gamma_groups_open(group->ep->endpoint, &group->cast_addr,
-					      is_leader(group, group->place), &group->multicast);
+	group->open_error = gamma_groups_open(
+		group->ep->endpoint, &group->cast_addr, is_leader(group, group->place),
+		group->path == GAMMA_COLL_PATH_BESIDE, &group->multicast);
 	__atomic_store_n(&group->opened, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* Its end is noticed by gamma_coll_open_progress. */
-static void start_opening(struct gamma_coll_group *group, const struct gamma_coll_named *named)
+/* What was tried before has not reached all. */
+static void leave_multicast(struct gamma_coll_group *group)
 {
+	if (group->multicast)
+		gamma_groups_leave(group->ep->endpoint, group->multicast);
+	group->multicast = NULL;
+	group->seen = false;
+	gamma_list_remove(&group->cast_entry);
+}
+
+/* Its end is noticed by gamma_coll_open_progress. */
+static void start_opening(struct gamma_coll_group *group, unsigned path,
+			  const struct gamma_coll_named *named)
+{
+	leave_multicast(group);
+	group->path = path;
 	group->cast_addr.version = GAMMA_ADDR_VERSION;
 	memcpy(group->cast_addr.mac, named->mac, GAMMA_MAC_LEN);
 	group->cast_addr.port = named->port;
 	group->payload = ntohl(named->payload);
 	/* The thread may end before pthread_create does, and then says so. */
-	group->opening = !pthread_create(&group->opener, NULL, open_multicast, group);
-	if (!group->opening) {
+	group->opening = path == GAMMA_COLL_PATH_OWN &&
+			 !pthread_create(&group->opener, NULL, open_multicast, group);
+	if (path == GAMMA_COLL_PATH_BESIDE) {
+		open_multicast(group);
+	} else if (!group->opening) {
 		group->open_error = -FI_ENOMEM;
 		group->opened = true;
 	}
@@ -165,13 +185,15 @@ void gamma_coll_open_fini(struct gamma_coll_group *group)
 	group->igmp_fd = -1;
 }
 
-bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
+/* At place 0. False: not all members offer it, or it makes no sense. */
+static bool try_path(struct gamma_coll_group *group, unsigned path)
 {
 	struct gamma_coll_named named = {.mac = {0x03, 0x47, 0x4d}};
 	uint32_t random[2];
 
-	if (payload < PAYLOAD_MIN || group->hosts.count < HOSTS_MIN ||
-	    gamma_endpoint_random_epoch(&random[0]) || gamma_endpoint_random_epoch(&random[1]))
+	if (group->offers[path] < group->n || group->payloads[path] < PAYLOAD_MIN ||
+	    group->hosts.count < HOSTS_MIN || gamma_endpoint_random_epoch(&random[0]) ||
+	    gamma_endpoint_random_epoch(&random[1]))
 		return false;
 	memcpy(named.mac + 3, random, 3);
 	if (gamma_settings.group_mac == GAMMA_GROUP_MAC_IP) {
@@ -179,11 +201,29 @@ bool gamma_coll_open_begin(struct gamma_coll_group *group, uint32_t payload)
 		named.mac[3] &= 0x7f; /* 25 bits are IP's */
 	}
 	named.port = htons((uint16_t) (random[1] % 65535 + 1));
-	named.payload = htonl(payload);
+	named.payload = htonl(group->payloads[path]);
+	for (uint32_t place = 0; place < group->n; place++)
+		group->joined[place] = GAMMA_COLL_HAS_JOINED;
+	group->ready = group->seen_count = 0;
 	group->slots = UINT32_MAX;
-	gamma_coll_group_send_all(group, GAMMA_COLL_GROUP, &named, sizeof(named));
-	start_opening(group, &named);
+	group->test_at = group->test_until = GAMMA_NEVER;
+	gamma_coll_group_send_all(
+		group, path == GAMMA_COLL_PATH_OWN ? GAMMA_COLL_GROUP : GAMMA_COLL_GROUP_BESIDE,
+		&named, sizeof(named));
+	start_opening(group, path, &named);
 	return true;
+}
+
+/* A member that offers UDP beside raw frames offers these, too, unless its view of the hosts is
+ * another one. Where IP multicast has not passed it does not pass now. */
+bool gamma_coll_open_begin(struct gamma_coll_group *group)
+{
+	bool ip = !group->ep->coll->no_ip_multicast;
+
+	if (group->offers[GAMMA_COLL_PATH_OWN] < group->n)
+		return false;
+	return (ip && try_path(group, GAMMA_COLL_PATH_BESIDE)) ||
+	       ((ip || !group->ep->domain->nic.udp) && try_path(group, GAMMA_COLL_PATH_OWN));
 }
 
 /* ---- the test, at place 0 ---- */
@@ -206,11 +246,15 @@ static void end_test(struct gamma_coll_group *group, bool works)
 	gamma_coll_group_live(group, &live);
 }
 
+/* Many networks pass no IP multicast, which nobody has asked for. */
 static void warn_no_multicast(const struct gamma_coll_group *group, const char *why)
 {
-	GAMMA_WARN(EP_CTRL,
-		   "%s: a group of %u members goes without multicast, which is slower: %s\n",
-		   group->ep->domain->nic.name, group->n, why);
+	const char *nic = group->ep->domain->nic.name;
+
+	if (is_ip(group) && gamma_settings.multicast == GAMMA_MULTICAST_AUTO)
+		GAMMA_INFO(EP_CTRL, NO_MULTICAST, nic, group->n, why);
+	else
+		GAMMA_WARN(EP_CTRL, NO_MULTICAST, nic, group->n, why);
 }
 
 static void warn_about_member(const struct gamma_coll_group *group, uint32_t place,
@@ -221,6 +265,13 @@ static void warn_about_member(const struct gamma_coll_group *group, uint32_t pla
 	gamma_coll_group_name(group, place, name);
 	snprintf(why, sizeof(why), "member %u (%s) %s", place, name, what);
 	warn_no_multicast(group, why);
+}
+
+/* Raw frames may be left to try; else the reason is given. */
+static bool has_other_path(struct gamma_coll_group *group)
+{
+	group->ep->coll->no_ip_multicast |= is_ip(group);
+	return group->path == GAMMA_COLL_PATH_BESIDE && try_path(group, GAMMA_COLL_PATH_OWN);
 }
 
 static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t slots)
@@ -234,6 +285,8 @@ static void note_ready(struct gamma_coll_group *group, uint32_t place, uint32_t 
 		group->least = place;
 	group->slots = (uint32_t) gamma_min(group->slots, slots);
 	if (++group->ready < group->n)
+		return;
+	if (window_of(group) < WINDOW_MIN && has_other_path(group))
 		return;
 	if (!group->slots) {
 		warn_about_member(group, group->least, "cannot open a socket for it, and says why");
@@ -334,6 +387,8 @@ void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now)
 	}
 	if (!group->opening)
 		look_for_test(group);
+	if (now >= group->test_until && has_other_path(group))
+		return;
 	if (now >= group->test_until) {
 		warn_no_multicast(group, "a test frame did not reach all hosts; see IGMP snooping "
 					 "and storm control in doc/tuning.md");
@@ -343,12 +398,14 @@ void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now)
 	}
 }
 
-/* payload: as place 0 says. */
-static bool may_open(const struct gamma_coll_group *group, uint32_t payload)
+/* payload: as place 0 says. Raw frames may be tried after UDP beside them. */
+static bool may_open(const struct gamma_coll_group *group, unsigned path, uint32_t payload)
 {
-	return group->place && group->hosts.leaders && gamma_list_empty(&group->cast_entry) &&
+	bool first = gamma_list_empty(&group->cast_entry);
+
+	return group->place && group->hosts.leaders && (first || group->path > path) &&
 	       !group->live && !group->error && payload >= PAYLOAD_MIN &&
-	       payload <= gamma_coll_open_payload(group);
+	       payload <= gamma_coll_open_payload(group, path);
 }
 
 void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
@@ -356,10 +413,12 @@ void gamma_coll_open_control(struct gamma_coll_group *group, uint32_t place,
 {
 	const struct gamma_coll_named *named = (const void *) control->bytes;
 	const struct gamma_coll_ready *ready = (const void *) control->bytes;
+	bool beside = control->type == GAMMA_COLL_GROUP_BESIDE;
+	unsigned path = beside ? GAMMA_COLL_PATH_BESIDE : GAMMA_COLL_PATH_OWN;
 
-	if (control->type == GAMMA_COLL_GROUP && !place && control->len == sizeof(*named) &&
-	    may_open(group, ntohl(named->payload)))
-		start_opening(group, named);
+	if ((beside || control->type == GAMMA_COLL_GROUP) && !place &&
+	    control->len == sizeof(*named) && may_open(group, path, ntohl(named->payload)))
+		start_opening(group, path, named);
 	else if (control->type == GAMMA_COLL_READY && !group->place &&
 		 control->len == sizeof(*ready))
 		note_ready(group, place, ntohl(ready->slots));

@@ -23,9 +23,9 @@ enum gamma_link_setting {
 
 /* The words of FI_GAMMA_MULTICAST, in their order: whether collective operations use it. */
 enum gamma_multicast_setting {
-	GAMMA_MULTICAST_AUTO, /* over Ethernet */
+	GAMMA_MULTICAST_AUTO, /* as 1, but it is no warning that UDP has none */
 	GAMMA_MULTICAST_0,
-	GAMMA_MULTICAST_1, /* over UDP, too */
+	GAMMA_MULTICAST_1,
 	GAMMA_MULTICAST_NO,
 	GAMMA_MULTICAST_YES,
 };
