@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@
 #include "base/about.h"
 #include "internal.h"
 
-enum { SEED_TIMEOUT = 120, JOBS_MAX = 256 }; /* seconds; processes */
+enum { SEED_TIMEOUT = 60, JOBS_MAX = 256 }; /* seconds of processor time; processes */
 
 struct arguments {
 	uint64_t first, last;
@@ -89,6 +90,14 @@ static int run_one(const struct arguments *arguments)
 
 /* ---- many seeds, in several processes ---- */
 
+/* Of the seed to come, not counting what other programs take: SIGPROF ends the process. */
+static void limit_time(void)
+{
+	const struct itimerval limit = {.it_value = {.tv_sec = SEED_TIMEOUT}};
+
+	setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 static void work(const struct arguments *arguments, unsigned job, volatile uint64_t *at, int out)
 {
 	struct report report = {0};
@@ -98,7 +107,7 @@ static void work(const struct arguments *arguments, unsigned job, volatile uint6
 	for (uint64_t seed = arguments->first + job; seed <= arguments->last && !report.failed;
 	     seed += arguments->jobs) {
 		*at = seed;
-		alarm(SEED_TIMEOUT);
+		limit_time();
 		if (!draw_run(seed, &arguments->run, &result)) {
 			report.failed = seed;
 			memcpy(report.failure, result.failure, sizeof(report.failure));
@@ -150,7 +159,7 @@ static void read_report(struct worker *worker, struct report *report)
 	report->failed = *worker->seed;
 	snprintf(report->failure, sizeof(report->failure), "the process ended: %s",
 		 !WIFSIGNALED(status)          ? "exit"
-		 : WTERMSIG(status) == SIGALRM ? "no end within its time"
+		 : WTERMSIG(status) == SIGPROF ? "no end within its time"
 					       : strsignal(WTERMSIG(status)));
 }
 
