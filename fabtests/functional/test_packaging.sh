@@ -111,7 +111,7 @@ fi
 
 # configure_with OPTION...: in a folder of its own, where /usr cannot be written to.
 configure_with() {
-	local command=("$top_srcdir/configure" -q "$@")
+	local command=("$top_srcdir/configure" -q --cache-file="$work/config.cache" "$@")
 	rm -rf "$work/configure" && mkdir "$work/configure" && cd "$work/configure" || return
 	if [ "$(id -u)" -eq 0 ]; then
 		# shellcheck disable=SC2016 # for the inner shell
