@@ -421,6 +421,11 @@ bool gamma_endpoint_ready(struct gamma_endpoint *endpoint)
 	       !gamma_list_empty(&endpoint->local.ready);
 }
 
+bool gamma_endpoint_has_host_peers(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->shm_peers || endpoint->host_datagrams;
+}
+
 void gamma_endpoint_watch(struct gamma_endpoint *endpoint, bool asleep)
 {
 	endpoint->shm->watched = asleep;

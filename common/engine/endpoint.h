@@ -197,6 +197,8 @@ size_t gamma_endpoint_message_max(const struct gamma_endpoint *endpoint);
 /* Receives what has arrived, runs what is due, sends what can be sent. True: nothing has come for
  * many calls, and the caller should offer the core to others (sched_yield), without its locks. */
 bool gamma_endpoint_progress(struct gamma_endpoint *endpoint);
+/* Whether peers are on this host, which may need the caller's core. */
+bool gamma_endpoint_has_host_peers(const struct gamma_endpoint *endpoint);
 
 /* ---- to sleep until progress has something to do ---- */
 uint64_t gamma_endpoint_deadline(struct gamma_endpoint *endpoint); /* ns, CLOCK_MONOTONIC */

@@ -310,8 +310,7 @@ static void do_housekeeping(struct gamma_endpoint *endpoint, uint64_t now)
  * Called when the clock has been read, which is now and then. */
 static bool should_yield(const struct gamma_endpoint *endpoint)
 {
-	bool on_host = endpoint->shm_peers || endpoint->host_datagrams;
-	uint32_t limit = on_host ? GAMMA_YIELD_SHM : GAMMA_YIELD;
+	uint32_t limit = gamma_endpoint_has_host_peers(endpoint) ? GAMMA_YIELD_SHM : GAMMA_YIELD;
 
 	return endpoint->idle >= limit;
 }

@@ -211,7 +211,12 @@ bool gamma_endpoint_progress(struct gamma_endpoint *endpoint)
 	if (endpoint->on_progress)
 		endpoint->on_progress(endpoint->arg);
 	endpoint->polling = false;
-	return false;
+	return endpoint->idle;
+}
+
+bool gamma_endpoint_has_host_peers(const struct gamma_endpoint *endpoint)
+{
+	return endpoint->host_peers;
 }
 
 void gamma_lending_allow(struct gamma_endpoint *endpoint, const struct gamma_list *earlier)

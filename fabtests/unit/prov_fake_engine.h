@@ -23,6 +23,8 @@ struct gamma_endpoint {
 	int send_error;                    /* what a send returns; 0: it is taken */
 	enum gamma_endpoint_copied copied; /* what a send of a copy returns */
 	bool shm;                          /* peers take inline shm messages */
+	bool host_peers;                   /* there are peers on this host */
+	bool idle;                         /* progress finds nothing, for long now */
 	struct gamma_envelope envelope;    /* of the latest message copied, or datagram */
 	uint8_t bytes[64];                 /* the first ones of its payload */
 	bool may_delay, more;              /* of the latest message copied */

@@ -7,6 +7,7 @@
 #include "ep.h"
 
 #include <rdma/fi_trigger.h>
+#include <sched.h>
 #include <stdlib.h>
 
 enum kind { SEND, RECEIVE, REMOTE, SET, ADD };

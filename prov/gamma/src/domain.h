@@ -6,7 +6,6 @@
 #ifndef GAMMA_PROV_DOMAIN_H
 #define GAMMA_PROV_DOMAIN_H
 
-#include <sched.h>
 #include "deferred_work.h"
 #include "lock.h"
 #include "nic_list.h"
@@ -30,6 +29,7 @@ struct gamma_domain {
 			   * thread */
 	bool auto_progress; /* FI_PROGRESS_AUTO */
 	bool should_yield;  /* many polls found nothing: the next unlock yields the core */
+	bool host_peers;    /* of the endpoint that has set should_yield */
 	bool posting;       /* a thread is posting the due ones of the deferred works */
 	bool watches;       /* the link sockets are in wait_fd: not while the program polls */
 	struct gamma_lock lock;
@@ -59,6 +59,7 @@ struct gamma_domain {
 	unsigned active_ports; /* endpoints that have set a handler */
 	uint64_t ports_turn;   /* rounds of running these */
 	uint64_t rounds;       /* calls of gamma_progress_poll so far */
+	uint64_t keep_core;    /* ns: the core is not yielded before; atomic */
 	/* Makes progress while the application does not; NULL: none. */
 	struct gamma_progress_thread *progress_thread;
 };
@@ -89,11 +90,12 @@ static inline void gamma_domain_lock(struct gamma_domain *domain)
  * the lock: a thread that waits for the lock would otherwise get the core and not the lock. */
 static inline void gamma_domain_unlock(struct gamma_domain *domain)
 {
-	bool offer, due;
+	bool offer, host_peers, due;
 
 	if (gamma_unlikely(domain->sleepers))
 		gamma_progress_rearm(domain);
 	offer = domain->should_yield;
+	host_peers = domain->host_peers;
 	domain->should_yield = false;
 	due = !gamma_list_empty(&domain->due) && !domain->posting;
 	if (domain->thread_safe)
@@ -101,7 +103,7 @@ static inline void gamma_domain_unlock(struct gamma_domain *domain)
 	if (gamma_unlikely(due))
 		gamma_deferred_work_run(domain);
 	if (gamma_unlikely(offer))
-		sched_yield();
+		gamma_progress_yield(domain, host_peers);
 }
 
 #endif /* GAMMA_PROV_DOMAIN_H */

@@ -5,6 +5,7 @@
 #include "base/ipv6_names.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,7 +37,10 @@ struct gamma_fi_ep *gamma_ep_of_domain_entry(struct gamma_list *entry)
 
 void gamma_ep_progress(struct gamma_fi_ep *ep)
 {
-	ep->domain->should_yield |= gamma_endpoint_progress(ep->endpoint);
+	if (gamma_unlikely(gamma_endpoint_progress(ep->endpoint))) {
+		ep->domain->should_yield = true;
+		ep->domain->host_peers = gamma_endpoint_has_host_peers(ep->endpoint);
+	}
 	if (gamma_unlikely(ep->coll_active))
 		gamma_coll_run_progress(ep);
 }

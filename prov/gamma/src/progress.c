@@ -5,9 +5,15 @@
  */
 #include "gamma.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+enum {
+	SLICE_US = 2500, /* who keeps a core for longer does not poll */
+	KEEP_US = 1000,  /* three programs that poll for so long give up a core within SLICE_US */
+};
 
 GAMMA_FLATTEN void gamma_progress_poll(struct gamma_domain *domain)
 {
@@ -18,6 +24,22 @@ GAMMA_FLATTEN void gamma_progress_poll(struct gamma_domain *domain)
 		gamma_deferred_work_retry(domain);
 	gamma_list_for_each_safe (pos, next, &domain->eps)
 		gamma_ep_progress(gamma_ep_of_domain_entry(pos));
+}
+
+/* A program that polls returns the core within microseconds. One that computes keeps it for its
+ * time slice. With such a program on each of their cores, two ends that yield again at once are
+ * hardly ever awake at the same time (experiment 213). */
+void gamma_progress_yield(struct gamma_domain *domain, bool host_peers)
+{
+	uint64_t left = gamma_now(), back;
+
+	if (!host_peers && left < __atomic_load_n(&domain->keep_core, __ATOMIC_RELAXED))
+		return;
+	sched_yield();
+	back = gamma_now();
+	if (back - left >= SLICE_US * GAMMA_NS_PER_US)
+		__atomic_store_n(&domain->keep_core, back + KEEP_US * GAMMA_NS_PER_US,
+				 __ATOMIC_RELAXED);
 }
 
 bool gamma_progress_is_inherited(const struct gamma_domain *domain)

@@ -12,6 +12,9 @@ struct gamma_fi_ep;
 
 /* Makes progress on every enabled endpoint of the domain: receives, sends, timers. */
 void gamma_progress_poll(struct gamma_domain *domain);
+/* Offers the core to others, unless one of them has just kept it for long; without the lock.
+ * host_peers: to peers, too, which get it each time. */
+void gamma_progress_yield(struct gamma_domain *domain, bool host_peers);
 /* The epoll descriptor that is readable when progress has something to do; < 0: error. */
 int gamma_progress_wait_fd(struct gamma_domain *domain);
 /* Adds the descriptors of an endpoint that was enabled, or removes those of one that closes. */
