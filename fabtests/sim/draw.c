@@ -552,12 +552,13 @@ static void draw_plan(struct plan *plan, uint64_t seed)
 /* How long all may take to settle once nothing goes wrong any more: the bytes at the slowest
  * rate, three times, for repetitions and queues; the longest waits between two tries, a few
  * times in a row; and the peer timeout if some node is dead. A handler whose turn comes when a
- * fetch from that node has failed may answer another message of it, and fail once more. */
+ * fetch from that node has failed may answer another message of it, and fail once more. Two other
+ * nodes may need the credit that it holds of both one after the other. */
 static uint64_t bound(const struct plan *plan, const struct sim *sim)
 {
 	uint64_t slowest = 100000000000ull, time;
 	uint64_t frames = plan->volume / 1400 + 2 * plan->messages;
-	unsigned timeouts = plan->config.ports ? 2 : 1;
+	unsigned timeouts = 1u + plan->config.ports + (plan->config.nodes > 2);
 
 	for (unsigned i = 0; i < plan->config.nodes; i++)
 		slowest = gamma_min(slowest, wire_rate(sim, i));
