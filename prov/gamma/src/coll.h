@@ -360,6 +360,8 @@ bool gamma_coll_open_is_ready(const struct gamma_coll_group *group,
 /* At place 0, which has waited long enough: the group is live without multicast if all have joined.
  * False: they have not. */
 bool gamma_coll_open_end(struct gamma_coll_group *group);
+/* It is live now. */
+void gamma_coll_open_live(struct gamma_coll_group *group);
 /* Of a group that is not live. */
 void gamma_coll_open_progress(struct gamma_coll_group *group, uint64_t now);
 

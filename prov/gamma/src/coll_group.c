@@ -278,6 +278,7 @@ void gamma_coll_group_live(struct gamma_coll_group *group, const struct gamma_co
 	group->window = ntohl(live->window);
 	group->turns.window = group->window;
 	group->live = true;
+	gamma_coll_open_live(group);
 	report_join(group);
 }
 

@@ -20,6 +20,7 @@ enum {
 	/* Frames that each ring holds: no sender waits for reports that are not due yet. */
 	WINDOW_MIN = 2 * GAMMA_STREAM_REPORT * GAMMA_PLAN_CASTERS,
 	TEST_MS = 10,        /* between two test frames */
+	ASKED_MOST = 64,     /* members that are asked for their addresses as the group begins */
 	TEST_LIMIT_MS = 500, /* for all hosts to have seen one */
 };
 
@@ -338,6 +339,21 @@ static void send_test(struct gamma_coll_group *group, uint64_t now)
 }
 
 /* ---- all places ---- */
+
+/* So that the first frames do not wait for the answers. With more members only those are asked that
+ * send. */
+void gamma_coll_open_live(struct gamma_coll_group *group)
+{
+	if (!group->payload || group->path != GAMMA_COLL_PATH_BESIDE || group->n > ASKED_MOST)
+		return;
+	for (uint32_t place = 0; place < group->n; place++) {
+		const struct gamma_addr *addr = gamma_av_addr(group->ep->av, group->members[place]);
+
+		if (addr && place != group->place &&
+		    group->hosts.leaders[place] != group->hosts.leaders[group->place])
+			gamma_groups_ask(group->ep->endpoint, addr);
+	}
+}
 
 bool gamma_coll_open_is_ready(const struct gamma_coll_group *group,
 			      const struct gamma_coll_live *live)
