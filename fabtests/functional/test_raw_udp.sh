@@ -26,7 +26,7 @@ counted "ping-pong: nothing is lost or refused" "$quiet"
 counted "ping-pong: UDP was proven, and took long messages" \
 	'all(.rails_proven == 1 and .rails[1].nic == "gam0-udp" and .rails[1].frames_out > 1000)'
 both "ping-pong of short messages" 20 fi_pingpong -p gamma -e rdm -c -S 64 -I 2000
-counted "short messages: UDP carried probes alone" 'all(.rails[1].frames_out <= .probes_out + .acks_out and
+counted "short messages: UDP carried probes and answers alone" 'all(.rails[1].frames_out <= .probes_out + .probes_in + .acks_out and
 	.rails[0].frames_out >= .messages_out)'
 both "datagrams" 20 fi_pingpong -p gamma -c -S 1000 -I 20
 exchange "an exchange" $((long ? 256 : 16))
