@@ -163,7 +163,7 @@ struct gamma_coll_op {
 	struct gamma_plan_call call;
 	struct gamma_schedule schedule;
 	struct gamma_list posted; /* receives that no message has met */
-	struct gamma_list flying; /* transfers under path, which use the caller's memory */
+	struct gamma_list flying; /* transfers under way, which use the caller's memory */
 	struct gamma_list casts;  /* struct gamma_coll_cast: what goes by multicast now */
 	uint64_t look_at;         /* ns: when it is time to ask why nothing comes ... */
 	uint64_t asks_after;      /* ns: ... after so long */
@@ -221,14 +221,13 @@ struct gamma_coll_group {
 	fi_addr_t *members; /* by place */
 	uint32_t *places;   /* by fi_addr_t; GAMMA_COLL_NO_PLACE: no member */
 	size_t place_count;
-	bool live;                         /* all have joined */
-	uint64_t join_by;                  /* ns: else it has failed */
-	uint8_t *joined;                   /* at place 0: by place */
-	uint32_t joined_count;             /* of them */
-	uint32_t offers[GAMMA_COLL_PATHS]; /* ditto: those that offer it */
-	uint32_t
-		payloads[GAMMA_COLL_PATHS]; /* ditto: bytes that a frame may carry to all of them */
-	uint32_t next;                      /* number of the next operation */
+	bool live;                               /* all have joined */
+	uint64_t join_by;                        /* ns: else it has failed */
+	uint8_t *joined;                         /* at place 0: by place */
+	uint32_t joined_count;                   /* of them */
+	uint32_t offers[GAMMA_COLL_PATHS];       /* ditto: those that offer that path */
+	uint32_t payloads[GAMMA_COLL_PATHS];     /* ditto: bytes of a frame by it, to all */
+	uint32_t next;                           /* number of the next operation */
 	uint32_t signatures[GAMMA_COLL_HISTORY]; /* of the last ones, by number */
 	struct gamma_list ops;                   /* outstanding */
 	struct gamma_list unexpected;            /* struct gamma_inbound */
