@@ -155,6 +155,26 @@ bool gamma_build_is_too_large(const struct gamma_flow *flow, const struct gamma_
 	       flow->path_mtu.frame;
 }
 
+/* Payload bytes of a part whose frame has these extensions. */
+static uint32_t part_room(const struct gamma_flow *flow, uint16_t *extensions)
+{
+	*extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
+	return flow->path_mtu.frame - GAMMA_HEADER_LEN - gamma_codec_extensions_len(*extensions);
+}
+
+uint8_t gamma_build_count_parts(const struct gamma_flow *flow, const struct gamma_sent *sent)
+{
+	struct gamma_content made;
+	uint16_t extensions;
+	uint32_t room;
+
+	if (gamma_likely(!gamma_build_is_too_large(flow, sent)))
+		return 1;
+	extensions = content_of(sent, &made)->extensions;
+	room = part_room(flow, &extensions);
+	return (uint8_t) gamma_min((sent->len + room - 1) / room, UINT8_MAX);
+}
+
 void gamma_build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq, uint64_t now,
 		      struct gamma_frame *frame)
 {
@@ -163,9 +183,7 @@ void gamma_build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t
 
 	begin_data(flow, sent, seq, GAMMA_FLAG_ACK_REQUESTED | (sent->again ? GAMMA_FLAG_AGAIN : 0),
 		   &fields);
-	fields.extensions |= GAMMA_EXT_PART | (flow->payload_crc ? GAMMA_EXT_PAYLOAD_CRC : 0);
-	room = flow->path_mtu.frame - GAMMA_HEADER_LEN -
-	       gamma_codec_extensions_len(fields.extensions);
+	room = part_room(flow, &fields.extensions);
 	fields.payload_len = (uint16_t) gamma_min(sent->len - sent->part, room);
 	fields.part_offset = (uint16_t) sent->part;
 	fields.part_total = (uint16_t) sent->len;
@@ -175,7 +193,7 @@ void gamma_build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t
 	attach(flow, &fields, now);
 	gamma_build_frame(flow, &fields, frame->room + sizeof(frame->room), frame);
 	frame->part = true;
-	frame->again = sent->again;
+	frame->again = sent->again != 0;
 	frame->part_at = fields.part_offset;
 	sent->large = (sent->part && sent->large) ||
 		      fields.header_len + fields.payload_len > flow->path_mtu.large;

@@ -25,6 +25,8 @@ void gamma_build_data(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t
 		      uint64_t now, struct gamma_frame *frame);
 /* Was it built when the path carried larger frames? Then it leaves in parts. */
 bool gamma_build_is_too_large(const struct gamma_flow *flow, const struct gamma_sent *sent);
+/* The number of Ethernet frames in which it leaves from now on (saturates). */
+uint8_t gamma_build_count_parts(const struct gamma_flow *flow, const struct gamma_sent *sent);
 /* The next part of such a frame, from sent->part on. */
 void gamma_build_part(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq, uint64_t now,
 		      struct gamma_frame *frame);

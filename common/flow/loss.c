@@ -288,6 +288,7 @@ void gamma_loss_probed(struct gamma_flow *flow, const struct gamma_fields *answe
 	if (loss->probe_serial >= rail->rack_serial) {
 		rail->rack_serial = loss->probe_serial + 1;
 		rail->rack_rtt = now - loss->probe_time;
+		gamma_repair_probed(flow, rail->rack_serial);
 	}
 	gamma_loss_take_probe_time(rail, now - loss->probe_time);
 	/* An answer that has not come before this one never will: the question, or it, was lost. */

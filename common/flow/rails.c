@@ -426,6 +426,7 @@ static void take_answer(struct gamma_flow *flow, uint8_t r, uint64_t now)
 		rail->probe_rtt = now - rail->probe_first;
 	if (rail->probe_serial >= loss->rack_serial) {
 		loss->rack_serial = rail->probe_serial + 1;
+		gamma_repair_probed(flow, loss->rack_serial);
 		loss->rack_rtt = now - rail->probe_first;
 	}
 	if (once)

@@ -12,8 +12,9 @@
 
 void gamma_repair_begin(struct gamma_flow *flow)
 {
-	flow->repair = (struct gamma_repair){
-		.bound = GAMMA_REPAIR_FIRST, .end = flow->tx.next, .grow = flow->tx.serial};
+	flow->repair = (struct gamma_repair){.bound = GAMMA_REPAIR_FIRST,
+					     .end = flow->tx.next,
+					     .grow = gamma_max(flow->repair.grow, flow->tx.serial)};
 }
 
 /* One that came back sooner than any frame before had left earlier, for the first time. */
@@ -21,6 +22,12 @@ void gamma_repair_arrived(struct gamma_flow *flow, const struct gamma_sent *sent
 {
 	if (passed >= gamma_rails_loss(flow, sent->rail)->rtt_min)
 		flow->repair.arrived = gamma_max(flow->repair.arrived, sent->serial);
+}
+
+/* The answer to a probe is evidence of what was lost before it, not that data has arrived. */
+void gamma_repair_probed(struct gamma_flow *flow, uint64_t serial)
+{
+	flow->repair.grow = gamma_max(flow->repair.grow, serial);
 }
 
 /* The latest transmission that is known to have arrived, by any rail. */
@@ -38,7 +45,7 @@ static void set_bound(struct gamma_flow *flow, uint64_t bound)
 {
 	flow->repair.bound =
 		(uint32_t) gamma_min(gamma_max(bound, GAMMA_REPAIR_LEAST), GAMMA_WINDOW_MAX);
-	flow->repair.grow = flow->tx.serial;
+	flow->repair.grow = gamma_max(flow->repair.grow, flow->tx.serial);
 }
 
 static uint32_t count_flying(const struct gamma_flow *flow)
@@ -48,7 +55,8 @@ static uint32_t count_flying(const struct gamma_flow *flow)
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
-		count += sent->again && sent->state == GAMMA_SENT_FLYING;
+		if (sent->state == GAMMA_SENT_FLYING)
+			count += sent->again;
 	}
 	return count;
 }

@@ -25,7 +25,8 @@ struct gamma_sent {
 	uint32_t len;                /* payload bytes */
 	uint16_t ahead;              /* frames: under way when it was first transmitted */
 	uint8_t state;               /* enum gamma_sent_state */
-	uint8_t again;               /* transmitted more than once (saturates) */
+	uint8_t again;  /* Ethernet frames in which it left the last time, if transmitted more than
+			 * once; else 0 */
 	uint32_t part;  /* bytes that have left, of one that leaves in parts; 0: none */
 	uint8_t large;  /* its latest transmission, or a part of it, was above path_mtu.large */
 	uint8_t unsent; /* to be transmitted because the link refused it: not a retransmission */

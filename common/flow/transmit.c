@@ -70,7 +70,7 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	}
 	take_rail(flow, sent->rail, frame);
 	gamma_send_window_transmitted(flow, sent, now);
-	flow->local->stats.retransmissions += sent->again;
+	flow->local->stats.retransmissions += sent->again != 0;
 	flow->local->stats.parts_out++;
 	gamma_build_part(flow, sent, tx->part_seq, now, frame);
 	if (sent->part == sent->len) {
@@ -84,9 +84,6 @@ static bool poll_part(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 static bool begin_parts(struct gamma_flow *flow, struct gamma_sent *sent, uint32_t seq,
 			uint64_t now, struct gamma_frame *frame)
 {
-	/* A frame that the link never took is not sent again, though its shape changes. */
-	if (!sent->unsent)
-		sent->again = 1;
 	sent->unsent = 0;
 	sent->state = GAMMA_SENT_FLYING;
 	flow->tx.sending_parts = true;
@@ -122,13 +119,13 @@ static bool poll_lost(struct gamma_flow *flow, uint64_t now, struct gamma_frame 
 	flow->tx.asked = flow->tx.next;
 	if (!sent->unsent)
 		sent->part = 0;
-	flow->repair.flying += !sent->unsent || sent->again;
+	/* A frame that the link never took is not sent again, though its shape changes. */
+	if (!sent->unsent || sent->again)
+		sent->again = gamma_build_count_parts(flow, sent);
+	flow->repair.flying += sent->again;
 	if (gamma_unlikely(sent->part || gamma_build_is_too_large(flow, sent)))
 		return begin_parts(flow, sent, seq, now, frame);
-	if (!sent->unsent) {
-		flow->local->stats.retransmissions++;
-		sent->again = 1;
-	}
+	flow->local->stats.retransmissions += !sent->unsent;
 	sent->unsent = 0;
 	gamma_send_window_transmitted(flow, sent, now);
 	gamma_build_data(flow, sent, seq,
@@ -381,7 +378,7 @@ static void data_unsent(struct gamma_flow *flow, const struct gamma_frame *frame
 		return;
 	sent->unsent = 1;
 	sent->part = frame->part_at;
-	flow->repair.flying -= sent->again && flow->repair.flying;
+	flow->repair.flying -= gamma_min(sent->again, flow->repair.flying);
 	if (sent->large && sent->rail)
 		gamma_rails_mtu_refused(flow, sent->rail, now);
 	else if (sent->large)

@@ -97,7 +97,8 @@ static bool may_repair(const struct gamma_flow *flow)
 	for (uint32_t seq = flow->tx.una; seq != flow->tx.next; seq++) {
 		const struct gamma_sent *sent = gamma_send_window_at(&flow->tx, seq);
 
-		flying += sent->again && sent->state == GAMMA_SENT_FLYING;
+		if (sent->state == GAMMA_SENT_FLYING)
+			flying += sent->again;
 	}
 	return (!flow->congestion.on || gamma_congestion_is_open(flow)) &&
 	       flying < flow->repair.bound;

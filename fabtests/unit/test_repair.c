@@ -128,6 +128,31 @@ static void bound__is_new_when_all_of_that_time_has_arrived(void **state)
 	assert_int_equal(flow.repair.bound, FIRST);
 }
 
+/* It shows that all before it was lost, and the network has taken nothing. */
+static void bound__stays_when_a_probe_is_answered(void **state)
+{
+	(void) state;
+	for (int i = 0; i < 10; i++) {
+		flow.tx.serial += 100;
+		flow.loss.first.rack_serial = flow.tx.serial + 1;
+		gamma_repair_probed(&flow, flow.loss.first.rack_serial);
+		gamma_repair_adapt(&flow); /* too early to call the last frames lost */
+		flow.repair.flying = flow.repair.lost = flow.repair.bound;
+		gamma_repair_adapt(&flow);
+		gamma_repair_adapt(&flow);
+	}
+	assert_int_equal(flow.repair.bound, LEAST);
+}
+
+static void flying__counts_parts(void **state)
+{
+	(void) state;
+	sent[0].again = 7;
+	sent[1].again = 1;
+	round_trip(0);
+	assert_int_equal(flow.repair.flying, 8);
+}
+
 static void flying__counts_what_was_sent_again(void **state)
 {
 	(void) state;
@@ -291,6 +316,8 @@ int main(void)
 		BOUND_TEST(bound__falls_when_a_smaller_repair_is_lost),
 		BOUND_TEST(bound__stays_when_a_part_of_a_smaller_one_is_lost),
 		BOUND_TEST(bound__is_new_when_all_of_that_time_has_arrived),
+		BOUND_TEST(bound__stays_when_a_probe_is_answered),
+		BOUND_TEST(flying__counts_parts),
 		BOUND_TEST(flying__counts_what_was_sent_again),
 		BOUND_TEST(flying__at_the_bound_waits),
 		NET_TEST(sender__repeats_a_bounded_burst),
