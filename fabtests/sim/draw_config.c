@@ -83,6 +83,20 @@ static void draw_ports(struct plan *plan)
 	plan->config.ports = percent(&own, 30);
 }
 
+/* As by default: a NIC's network is the same for raw frames and over UDP. */
+static void draw_twins(struct sim_config *config, unsigned first, unsigned most)
+{
+	config->twins = true;
+	for (unsigned r = first; r < most && r < 2 * first; r++) {
+		uint32_t slots = config->rails[r].slots;
+
+		config->rails[r] = config->rails[r - first];
+		config->rails[r].slots = slots;
+		config->rails[r].mtu =
+			(config->rails[r].mtu ? config->rails[r].mtu : config->mtu) - UDP_OVERHEAD;
+	}
+}
+
 /* In half of these runs some are over UDP, of most hosts, and have room for the longer headers. */
 static void draw_udp_rails(struct plan *plan, unsigned most)
 {
@@ -98,6 +112,8 @@ static void draw_udp_rails(struct plan *plan, unsigned most)
 		config->rails[r].mtu =
 			(config->rails[r].mtu ? config->rails[r].mtu : config->mtu) - UDP_OVERHEAD;
 	config->unasked = most == 2 && percent(&own, 60);
+	if (percent(&own, 50))
+		draw_twins(config, first, most);
 }
 
 /* In one run in eight hosts have several NICs, whose networks differ in rate, delay and MTU. Flows

@@ -215,7 +215,7 @@ void sim_rail_cut(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
 {
 	sim->totals.rails_cut++;
 	sim->quiet = false;
-	sim->nodes[node].nics[nic].cut_until = until;
+	sim->nodes[node].nics[nic].cable->cut_until = until;
 	sim_note(sim, "NIC %u of %u is cut off until %.6f", nic, node, (double) until / 1e9);
 }
 
@@ -223,7 +223,7 @@ void sim_rail_down(struct sim *sim, unsigned node, unsigned nic, uint64_t until)
 {
 	sim->totals.rails_down++;
 	sim->quiet = false;
-	sim->nodes[node].nics[nic].down_until = until;
+	sim->nodes[node].nics[nic].cable->down_until = until;
 	sim_note(sim, "NIC %u of %u is down until %.6f", nic, node, (double) until / 1e9);
 }
 

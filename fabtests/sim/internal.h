@@ -96,18 +96,25 @@ struct ports {
 	bool polls;                  /* this progress call may lend */
 };
 
+/* Between a NIC and the switch. */
+struct cable {
+	uint64_t nic_free;       /* ns: the NIC has sent everything by then */
+	uint64_t port_free;      /* ns: ditto the switch's port to it */
+	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
+	uint64_t cut_until;      /* ns: its frames vanish until then */
+	uint64_t down_until;     /* ns: the NIC takes none until then */
+};
+
+/* A rail's NIC. */
 struct nic {
 	struct node *node;
 	unsigned rail; /* its place among the host's */
 	struct gamma_link link;
 	struct frame *ring_head, **ring_tail;
 	uint32_t ring_count;
-	bool reads;              /* its oldest frame has been taken and not released */
-	uint64_t nic_free;       /* ns: it has sent everything by then */
-	uint64_t port_free;      /* ns: ditto the switch's port to it */
-	uint64_t last_at_switch; /* ns: no frame without reordering arrives there before */
-	uint64_t cut_until;      /* ns: its frames vanish until then */
-	uint64_t down_until;     /* ns: it takes none until then */
+	bool reads; /* its oldest frame has been taken and not released */
+	struct cable own_cable;
+	struct cable *cable; /* that one, or its twin's */
 };
 
 struct node {

@@ -338,6 +338,16 @@ static bool has_trains(const struct node *node, unsigned rail)
 	return rail ? config->udp[node->index] >> rail & 1 : config->trains;
 }
 
+/* The rail whose cable it shares, or that rail itself. */
+static unsigned cable_of(const struct node *node, unsigned rail)
+{
+	const struct sim_config *config = &node->sim->config;
+	unsigned first =
+		config->udp[node->index] ? (unsigned) __builtin_ctz(config->udp[node->index]) : 0;
+
+	return config->twins && first && rail >= first && rail < 2 * first ? rail - first : rail;
+}
+
 static void begin_nic(struct node *node, unsigned rail, uint32_t mtu, uint32_t slots)
 {
 	struct nic *nic = &node->nics[rail];
@@ -358,6 +368,8 @@ static uint32_t begin_nics(struct node *node, uint32_t mtu)
 	const struct sim_config *config = &node->sim->config;
 	uint32_t slots = config->trains ? train_open(node, mtu) : config->slots;
 
+	for (unsigned r = 0; r < SIM_RAILS_MAX; r++)
+		node->nics[r].cable = &node->nics[cable_of(node, r)].own_cable;
 	begin_nic(node, 0, mtu, slots);
 	for (unsigned r = 1; r < config->nics[node->index]; r++) {
 		const struct sim_rail *rail = &config->rails[r];
@@ -383,13 +395,14 @@ static void begin_unasked(struct node *node, uint8_t mac[GAMMA_MAC_LEN])
 	local->use_udp = gamma_links_use_udp;
 }
 
-/* The engine does not know that of a link over UDP. */
+/* The engine does not know that of a link over UDP without a twin. */
 static bool has_carrier(struct gamma_local *local, uint8_t rail)
 {
 	const struct node *node = gamma_container_of(local, struct node, ep.local);
+	const struct nic *nic = &node->nics[rail];
 
-	return gamma_local_rail_is_udp(local, rail) ||
-	       node->nics[rail].down_until <= node->sim->now;
+	return (gamma_local_rail_is_udp(local, rail) && nic->cable == &nic->own_cable) ||
+	       nic->cable->down_until <= node->sim->now;
 }
 
 /* As the engine does for an endpoint with several NICs. */

@@ -91,6 +91,8 @@ struct sim_config {
 	uint64_t steps_max;              /* events: more is a livelock */
 	uint8_t nics[SIM_NODES_MAX];     /* of a host; 0: one */
 	uint8_t udp[SIM_NODES_MAX]; /* ditto: bits of those that are over UDP, beside raw ones */
+	bool twins;                 /* rails over UDP share the cables of the raw ones before them,
+				     * one each, as long as there are such */
 	bool unasked;               /* hosts whose second of two is over UDP use it if need be */
 	struct sim_rail rails[SIM_RAILS_MAX]; /* by place; the first is not used but for loss */
 };

@@ -143,14 +143,14 @@ struct frame *wire_frame_new(struct sim *sim, const uint8_t *bytes, size_t len)
 static uint64_t at_switch(struct nic *nic, uint64_t extra)
 {
 	struct sim *sim = nic->node->sim;
-	uint64_t when = nic->nic_free + cable_latency(sim, nic->rail);
+	uint64_t when = nic->cable->nic_free + cable_latency(sim, nic->rail);
 
 	if (extra)
 		return when + extra;
 	if (fault_now(sim, sim->chances.jitter > 0))
 		when += sim_random(sim) % sim->chances.jitter;
-	nic->last_at_switch = gamma_max(nic->last_at_switch, when);
-	return nic->last_at_switch;
+	nic->cable->last_at_switch = gamma_max(nic->cable->last_at_switch, when);
+	return nic->cable->last_at_switch;
 }
 
 static void leave(struct nic *nic, struct frame *frame)
@@ -297,14 +297,15 @@ static void transmit_frame(struct nic *nic, struct frame *frame, const struct ga
 		sim_fail(sim, "node %u sent a malformed frame", node->index);
 	if (nic->rail)
 		check_kind(nic, frame, from);
-	nic->nic_free = gamma_max(nic->nic_free, sim->now) + wire_time(len, nic_rate(nic));
+	nic->cable->nic_free =
+		gamma_max(nic->cable->nic_free, sim->now) + wire_time(len, nic_rate(nic));
 	sim->totals.kinds[frame->fields.kind & 15][frame->fields.op & 15]++;
-	digest_frame(sim, frame, nic->nic_free);
+	digest_frame(sim, frame, nic->cable->nic_free);
 	if (sim->pcap)
-		pcap_add(sim->pcap, nic->nic_free, frame->bytes, len);
+		pcap_add(sim->pcap, nic->cable->nic_free, frame->bytes, len);
 	if (sim->tap.frame)
 		sim->tap.frame(sim->tap.arg, frame->from, frame->to, &frame->fields, len,
-			       nic->nic_free);
+			       nic->cable->nic_free);
 	fault_remember(sim, frame);
 	if (gamma_unlikely(sim->attacked))
 		attacker_record(sim, frame);
@@ -339,9 +340,9 @@ static uint64_t backlog(const struct nic *nic)
 {
 	const struct sim *sim = nic->node->sim;
 
-	if (nic->nic_free <= sim->now)
+	if (nic->cable->nic_free <= sim->now)
 		return 0;
-	return (nic->nic_free - sim->now) * (nic_rate(nic) / 1000000) / 8000;
+	return (nic->cable->nic_free - sim->now) * (nic_rate(nic) / 1000000) / 8000;
 }
 
 /* As far as the endpoint knows. */
@@ -367,7 +368,7 @@ static unsigned link_send(struct gamma_link *link, const struct gamma_frame *fra
 	unsigned sent = 0, most = count;
 
 	*error = -EAGAIN;
-	if (nic->down_until > sim->now) {
+	if (nic->cable->down_until > sim->now) {
 		*error = node->ep.local.rail_count > 1 ? -ENETDOWN : -EAGAIN;
 		most = 0;
 		fault_count(sim, SIM_REFUSED);
@@ -423,16 +424,16 @@ static bool enter_port(struct sim *sim, struct nic *to, size_t len, uint8_t *ecn
 	uint64_t rate = nic_rate(to), ahead;
 	bool room;
 
-	to->port_free = gamma_max(to->port_free, sim->now);
-	ahead = (to->port_free - sim->now) * (rate / 1000000) / 8000;
+	to->cable->port_free = gamma_max(to->cable->port_free, sim->now);
+	ahead = (to->cable->port_free - sim->now) * (rate / 1000000) / 8000;
 	room = ahead + len <= sim->config.port_buffer;
 	if (is_long(sim, ahead) && *ecn == GAMMA_ECN_NONE)
 		room = false;
 	else if (is_long(sim, ahead))
 		*ecn = GAMMA_ECN_MARKED;
 	if (room)
-		to->port_free += wire_time(len, rate);
-	*leaves = to->port_free;
+		to->cable->port_free += wire_time(len, rate);
+	*leaves = to->cable->port_free;
 	return room;
 }
 
@@ -447,8 +448,9 @@ bool sim_cross(struct sim *sim, unsigned to, size_t len, uint64_t *arrives)
 
 static bool is_cut(const struct sim *sim, const struct node *node, const struct frame *frame)
 {
-	return gamma_max(node->nics[frame->rail].cut_until, node->nics[frame->rail].down_until) >
-	       sim->now;
+	const struct cable *cable = node->nics[frame->rail].cable;
+
+	return gamma_max(cable->cut_until, cable->down_until) > sim->now;
 }
 
 void wire_at_switch(struct sim *sim, struct frame *frame)
