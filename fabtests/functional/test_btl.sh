@@ -231,9 +231,71 @@ killed() {
 	mpi_output 60 node01,node02 3 python3 "$work/kill.py"
 }
 
-# Both NICs carry their part, of what is long.
-two_nics() {
+# One endpoint with both NICs; which carry their part, of what is long.
+one_endpoint() {
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include "${1:-gam0,mgt0}" "${@:2}")
+	mpi_run 60 node01,node02 2 python3 "$conformance" messages onesided_lock || return 1
+	jq -c '[.nic, .rails[].frames_out]' "$work/stats"
+	jq -es 'length == 2 and all(.nic == "gam0" and
+		(.rails | map(select(.frames_out > 100).nic[:4]) | unique == ["gam0", "mgt0"]))' \
+		"$work/stats"
+}
+
+# The cable of one of them is pulled and plugged again while messages go to and fro.
+one_nic_fails() {
+	local status=0
+	cat >"$work/on.py" <<-'PYTHON'
+		import os, sys
+		from mpi4py import MPI
+		world, over = MPI.COMM_WORLD, sys.argv[1]
+		sent, got = bytearray(300000), bytearray(300000)
+		turn, left = 0, 100
+		while left:
+		    sent[:] = bytes([turn % 251]) * len(sent)
+		    world.Sendrecv(sent, 1 - world.rank, 0, got, 1 - world.rank)
+		    assert got == sent
+		    left -= world.bcast(os.path.exists(over))
+		    turn += 1
+		    if turn == 100 and world.rank == 0:
+		        print("begun", flush=True)
+		print("all arrived", flush=True)
+	PYTHON
 	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0)
+	mpi_start 60 node01,node02 2 python3 "$work/on.py" "$shared/over"
+	wait_for_line mpi begun 30 && lab cable node02 pull && sleep 1
+	lab cable node02 plug
+	: >"$shared/over"
+	wait_end mpi || status=$?
+	cat "$work/mpi.out"
+	[ "$status" = 0 ] && [ "$(grep -c "all arrived" "$work/mpi.out")" = 2 ]
+}
+
+# The first NIC of one host is the second one of the other.
+other_order() {
+	mpi_way=(--mca btl gamma)
+	mpi_output 30 node01,node02 2 sh -c \
+		'list=gam0,mgt0; [ "$OMPI_COMM_WORLD_RANK" = 0 ] || list=mgt0,gam0
+		OMPI_MCA_btl_gamma_if_include=$list exec "$@"' sh python3 "$conformance" messages_sizes
+}
+
+# Of two NICs with one address each has an endpoint of its own; said once.
+not_together() {
+	local status=0
+	lab exec node01 ip link add twin0 address 02:47:41:4d:00:01 type veth peer name twin1
+	lab exec node01 ip link set twin0 up && lab exec node01 ip link set twin1 up
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,twin0)
+	mpi_output 30 node01 2 python3 "$conformance" messages_sizes || status=1
+	lab exec node01 ip link delete twin0
+	cat "$work/mpi.out"
+	[ "$(grep -c 'gamma: domain gam0,twin0: gam0 and twin0 have the same address' \
+		"$work/mpi.out")" -ge 1 ] &&
+		[ "$(grep -c 'NICs gam0,twin0 cannot be used by one endpoint' "$work/mpi.out")" = 1 ] &&
+		return "$status"
+}
+
+# An endpoint for each NIC.
+two_nics() {
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0 --mca btl_gamma_one_endpoint 0)
 	mpi_run 60 node01,node02 2 python3 "$conformance" messages onesided_lock || return 1
 	[ "$(jq -r 'select(.messages_out > 10) | .nic' "$work/stats" | sort | uniq -c | tr -s ' ')" = \
 		" 2 gam0"$'\n'" 2 mgt0" ]
@@ -241,7 +303,7 @@ two_nics() {
 
 # Long messages are divided in proportion to the bandwidths, one to three here.
 by_bandwidth() {
-	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0 --mca btl_gamma_one_endpoint 0
 		--mca btl_gamma_bandwidth_gam0 1000 --mca btl_gamma_bandwidth_mgt0 3000)
 	mpi_bulk 60 4 16 || return 1
 	jq -c '[.nic, .bytes_out]' "$work/stats"
@@ -294,7 +356,7 @@ beside_a_computation() {
 # beside another processor. Short messages go by it alone.
 nearest_is() {
 	local host cpu beside
-	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0
+	mpi_way=(--mca btl gamma --mca btl_gamma_if_include gam0,mgt0 --mca btl_gamma_one_endpoint 0
 		-x HWLOC_XMLFILE=/etc/topology.xml -x HWLOC_THISSYSTEM=1)
 	for host in node01 node02; do
 		cpu=$(lab exec "$host" sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
@@ -513,6 +575,15 @@ check "NICs of different MTU: works, and says so" other_mtu
 check "1 % loss" under_loss
 counted "frames were lost and sent again" 'any(.retransmissions > 0)'
 check "an ordinary user" ordinary_user
+check "two NICs in one endpoint" one_endpoint
+check "two NICs in one endpoint, named by network" one_endpoint 10.78.0.0/24,10.77.0.0/24
+gamma_env+=(FI_GAMMA_LINK=raw+udp)
+check "two NICs in one endpoint, raw Ethernet and UDP" one_endpoint
+gamma_env=("${kept[@]}")
+check "one of two NICs fails, the job goes on" one_nic_fails
+check_fails "NICs in another order: the cause" \
+	'an endpoint uses gam0,mgt0 on this host, and mgt0,gam0 on node02' other_order
+check "two NICs that one endpoint cannot use" not_together
 check "two NICs share the work" two_nics
 if grep -q libhwloc.so "$component" && taskset -cp $$ | grep -Eq ': 0(,1|-)'; then
 	check "gam0 first, where it is nearer" nearest_is gam0

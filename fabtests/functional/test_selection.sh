@@ -139,6 +139,11 @@ check "two NICs for a program" test "$(on node01 env FI_GAMMA_IFACE=gam0,mgt0 "$
 	-p gamma -c msg | sed -n 's/^gamma RDM //p')" = gam0,mgt0
 check "one of the two by its domain" test "$(on node01 env FI_GAMMA_IFACE=gam0,mgt0 "$query" \
 	-p gamma -c msg -d mgt0 | sed -n 's/^gamma RDM //p')" = mgt0
+check "two NICs by their domain alone" test "$(on node01 "$query" \
+	-p gamma -c msg -d mgt0,gam0 | sed -n 's/^gamma RDM //p')" = mgt0,gam0
+check_fails "a domain with an interface that does not exist" \
+	"domain gam0,gam7: this host has no interface gam7; ip link" \
+	on node01 "$query" -p gamma -c msg -d gam0,gam7
 refuses "a list with an interface that does not exist" \
 	"FI_GAMMA_IFACE=gam0,gam7: this host has no interface gam7; ip link" \
 	FI_GAMMA_IFACE=gam0,gam7 "${named[@]}"

@@ -26,7 +26,7 @@
 struct btl_gamma_module;
 
 enum {
-	BTL_GAMMA_NIC_NAME = 24,      /* bytes, including the final zero */
+	BTL_GAMMA_NIC_NAME = 80,      /* bytes, including the final zero: of several NICs */
 	BTL_GAMMA_HOST_NAME = 64,     /* ditto */
 	BTL_GAMMA_HEADER_ROOM = 256,  /* bytes: no upper layer's header is longer */
 	BTL_GAMMA_INJECT_MAX = 16384, /* bytes: longest message that is assembled on the stack */
@@ -151,6 +151,7 @@ struct btl_gamma_port {
 	size_t max_message;      /* bytes, header included */
 	uint32_t bandwidth;      /* Mbit/s */
 	bool mtu_reported;       /* a peer's other MTU was reported; atomic */
+	bool order_reported;     /* a peer has other NICs, or in another order: reported; atomic */
 	bool limit_reported;     /* a peer's other max_message was reported; atomic */
 	bool collective;         /* it carries collective operations */
 	bool dead_peer;          /* a peer was declared dead, and nobody has probed yet; atomic */
@@ -195,6 +196,7 @@ struct btl_gamma_component {
 	/* parameters */
 	char *if_include;
 	char *if_exclude;
+	bool one_endpoint; /* of several NICs */
 	bool by_default;
 	bool async_progress;
 	bool progress_thread;
@@ -247,8 +249,19 @@ struct btl_gamma_nic {
 	unsigned char mac[GAMMA_MAC_LEN];
 	unsigned int
 		distance; /* levels of the machine's topology between the NIC and our processors */
+	size_t place;     /* of the entry in the user's list that selects it; 0 without a list */
 };
+/* Whether the user's lists select it, and its place; first: it is the provider's choice. */
+bool btl_gamma_nics_selects(struct btl_gamma_nic *nic, bool first);
 size_t btl_gamma_nics_find(struct btl_gamma_nic **nics, size_t max_message);
+
+/* Bytes of the interface's name in that of a domain, which may have a suffix. */
+size_t btl_gamma_nics_interface_len(const char *domain);
+
+/* one_endpoint.c */
+bool btl_gamma_one_endpoint_is_wanted(void);
+size_t btl_gamma_one_endpoint_join(struct btl_gamma_nic *nics, size_t count);
+bool btl_gamma_one_endpoint_fits(const char *ours, const char *theirs);
 
 /* provider.c */
 struct fi_info *btl_gamma_provider_hints(const char *nic);

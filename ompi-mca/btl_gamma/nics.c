@@ -13,8 +13,8 @@
 #include <string.h>
 #include <net/if.h>
 
-/* Of domains over UDP, and over IPv6. */
-static const char *const udp_suffixes[] = {"-udp", "-udp6"};
+/* Of domains over UDP, over IPv6, and over UDP and raw Ethernet together. */
+static const char *const suffixes[] = {"-udp", "-udp6", "+udp"};
 
 enum { VERBOSE = 20 }; /* btl_base_verbose from which distances are shown */
 
@@ -82,29 +82,31 @@ static bool is_network(const char *word, const char *nic)
 	return found;
 }
 
-/* Of a domain over UDP the provider's name has a suffix. */
-static void interface_of(const struct btl_gamma_nic *nic, char interface[sizeof(nic->name)])
+size_t btl_gamma_nics_interface_len(const char *domain)
 {
-	size_t len = strlen(nic->name), i;
+	size_t len = strlen(domain), i;
 
-	strcpy(interface, nic->name);
-	for (i = 0; i < sizeof(udp_suffixes) / sizeof(udp_suffixes[0]); i++) {
-		size_t suffix = strlen(udp_suffixes[i]);
+	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t suffix = strlen(suffixes[i]);
 
-		if (len > suffix && !strcmp(nic->name + len - suffix, udp_suffixes[i]))
-			interface[len - suffix] = 0;
+		if (len > suffix && !strcmp(domain + len - suffix, suffixes[i]))
+			return len - suffix;
 	}
+	return len;
 }
 
-static bool listed(const char *list, const struct btl_gamma_nic *nic)
+/* *place: of the entry that names it. */
+static bool listed(const char *list, const struct btl_gamma_nic *nic, size_t *place)
 {
 	char *copy = strdup(list), *rest = NULL, *word;
 	char interface[sizeof(nic->name)];
 	bool found = false;
 
-	interface_of(nic, interface);
+	snprintf(interface, sizeof(interface), "%.*s",
+		 (int) btl_gamma_nics_interface_len(nic->name), nic->name);
+	*place = 0;
 	for (word = copy ? strtok_r(copy, ", ", &rest) : NULL; word && !found;
-	     word = strtok_r(NULL, ", ", &rest))
+	     word = strtok_r(NULL, ", ", &rest), *place += !found)
 		found = !strcmp(word, nic->name) || !strcmp(word, interface) ||
 			is_mac(word, nic->mac) || is_network(word, interface);
 	free(copy);
@@ -117,14 +119,16 @@ static bool given(const char *list)
 }
 
 /* Without lists only the provider's first choice: other NICs may be on other networks. */
-static bool wanted(const struct btl_gamma_nic *nic, bool first)
+bool btl_gamma_nics_selects(struct btl_gamma_nic *nic, bool first)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
+	size_t unused;
 
+	nic->place = 0;
 	if (given(component->if_include))
-		return listed(component->if_include, nic);
+		return listed(component->if_include, nic, &nic->place);
 	if (given(component->if_exclude))
-		return !listed(component->if_exclude, nic);
+		return !listed(component->if_exclude, nic, &unused);
 	return first;
 }
 
@@ -218,10 +222,12 @@ static size_t choose(const struct fi_info *list, struct btl_gamma_nic *nics)
 
 	for (info = list; info; info = info->next)
 		if (read_nic(info, &nics[count]) && !known(nics, count, nics[count].name) &&
-		    wanted(&nics[count], info == list))
+		    btl_gamma_nics_selects(&nics[count], info == list))
 			count++;
 	if (!count)
 		report_none_wanted(list);
+	if (btl_gamma_one_endpoint_is_wanted())
+		count = btl_gamma_one_endpoint_join(nics, count);
 	if (count > 1)
 		measure(nics, count);
 	qsort(nics, count, sizeof(*nics), compare_distance);

@@ -56,7 +56,7 @@ int btl_gamma_params_register(void)
 	component->if_include = component->if_exclude = NULL;
 	component->by_default = false;
 	component->async_progress = component->progress_thread = false;
-	component->ports = true;
+	component->ports = component->one_endpoint = true;
 	component->peer_timeout = 0;
 	component->ring_size = 0;
 	component->keepalive = KEEPALIVE;
@@ -64,12 +64,19 @@ int btl_gamma_params_register(void)
 	component->receive_buffer_size = BUFFER;
 	param("if_include",
 	      "NICs to use, separated by commas: interface names, MAC addresses, or networks "
-	      "such as 10.1.0.0/16 or fd00:1::/64. Large messages are striped over several NICs. "
+	      "such as 10.1.0.0/16 or fd00:1::/64. Long messages are divided among several NICs. "
 	      "Empty: the NIC that the gamma provider selects",
 	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_include);
 	param("if_exclude",
 	      "NICs not to use, in the same form; all others are used. Excludes if_include",
 	      MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &component->if_exclude);
+	param("one_endpoint",
+	      "Whether one endpoint uses all NICs that if_include names, or if_exclude leaves: it "
+	      "goes "
+	      "on when one of them fails. All hosts must have them in the same order. 0: an "
+	      "endpoint "
+	      "for each NIC, which talks to the NIC of the same name; the job ends when one fails",
+	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_3, &component->one_endpoint);
 	param("default",
 	      "Whether jobs use gamma even if their parameter btl does not name it. For the "
 	      "administrator's openmpi-mca-params.conf",

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	MODEX_MAGIC = 0x67616d67, /* of this layout and of the message header */
+	MODEX_MAGIC = 0x67616d68, /* of this layout and of the message header */
 	MODEX_NICS = 16,
 };
 
@@ -279,6 +279,19 @@ static void report_other_limit(const struct btl_gamma_module *module, const stru
 		(unsigned long long) (theirs->max_message - header), theirs->host);
 }
 
+static void report_other_order(struct btl_gamma_port *port, const char *host,
+			       const struct modex_nic *nic)
+{
+	if (__atomic_exchange_n(&port->order_reported, true, __ATOMIC_RELAXED))
+		return;
+	btl_gamma_report_unused(
+		"an endpoint uses %s on this host, and %s on %s. The first NIC of each is for "
+		"first "
+		"contact, and these two are not the same.",
+		"Give all hosts these NICs, in one order, or set btl_gamma_one_endpoint to 0.",
+		port->nic, nic->name, host);
+}
+
 /* Works, but slower than one of the two was configured for. */
 static void compare_mtu(struct btl_gamma_port *port, const char *host, const struct modex_nic *nic)
 {
@@ -310,6 +323,10 @@ static struct mca_btl_base_endpoint_t *peer_of(struct btl_gamma_module *module, 
 	nic = matching_nic(&modex, module->port->nic);
 	if (!nic)
 		return NULL;
+	if (!btl_gamma_one_endpoint_fits(module->port->nic, nic->name)) {
+		report_other_order(module->port, modex.host, nic);
+		return NULL;
+	}
 	compare_mtu(module->port, modex.host, nic);
 	peer = new_peer(module, proc, &modex, nic);
 	return peer ? add_peer(module, peer) : NULL;

@@ -47,27 +47,29 @@ static bool has_rails(void)
 {
 	const char *nics = getenv("FI_GAMMA_IFACE");
 
-	return nics && strchr(nics, ',');
+	return (nics && strchr(nics, ',')) || btl_gamma_one_endpoint_is_wanted();
 }
 
 /*
  * The provider need not do a rendezvous: Open MPI has done it before it sends the fragments of a
  * long message, and memory for them is posted. But with several NICs in an endpoint the provider
- * divides among them what has its place at the receiver, which takes a rendezvous. The limit for
- * copies has room for the headers of Open MPI and of this component.
+ * divides fragments among them best if they have their place at the receiver, which takes a
+ * rendezvous; not so what Open MPI sends at once, which is short. The limit for copies has room for
+ * the headers of Open MPI and of this component.
  */
 static void set_variables(size_t max_message)
 {
 	const struct btl_gamma_component *component = &mca_btl_gamma_component;
-	const size_t eager = max_message < EAGER_MAX ? max_message : EAGER_MAX;
+	const size_t at_once =
+		sizeof(struct btl_gamma_header) + component->template.btl_eager_limit;
+	const size_t longest = has_rails() ? at_once : max_message;
 
 	if (component->peer_timeout)
 		set_variable("FI_GAMMA_PEER_TIMEOUT", component->peer_timeout, true);
 	if (component->ring_size)
 		set_variable("FI_GAMMA_RING_SIZE", component->ring_size, true);
 	set_variable("FI_GAMMA_INJECT_SIZE", INJECT, false);
-	if (!has_rails())
-		set_variable("FI_GAMMA_EAGER_SIZE", eager, false);
+	set_variable("FI_GAMMA_EAGER_SIZE", longest < EAGER_MAX ? longest : EAGER_MAX, false);
 }
 
 /* The provider would report its variables, which the user has not set. */

@@ -41,7 +41,7 @@ struct query {
 	struct gamma_conf *conf;
 	struct gamma_nic *nics;
 	size_t nic_count;
-	struct gamma_iface_list only; /* FI_GAMMA_IFACE; empty: any */
+	struct gamma_iface_list only; /* find_iface(); empty: any */
 	struct gamma_resolved source;
 	bool has_dest;
 	struct gamma_resolved dest;
@@ -70,15 +70,23 @@ static int try_packet_socket(void)
 	return ret;
 }
 
+/* The NICs of FI_GAMMA_IFACE, else those of a domain that the hints name, if these are several. */
 static int find_iface(struct query *query, char *why, size_t why_len)
 {
-	const char *iface = gamma_settings.iface;
+	const char *iface = gamma_settings.iface, *domain = hinted_domain(query->hints);
+	struct gamma_domain_name several = {.text = ""};
+	enum gamma_nic_list_kind kind;
 	char cause[256];
 
+	if (!iface && domain && strchr(domain, ',')) {
+		several = gamma_nic_list_interface(domain, &kind);
+		iface = several.text;
+	}
 	if (!iface || !gamma_iface_list_find(query->nics, query->nic_count, iface, &query->only,
 					     cause, sizeof(cause)))
 		return 0;
-	snprintf(why, why_len, "FI_GAMMA_IFACE=%s: %s", iface, cause);
+	snprintf(why, why_len, "%s%s: %s", several.text[0] ? "domain " : "FI_GAMMA_IFACE=", iface,
+		 cause);
 	return -FI_ENODATA;
 }
 
@@ -496,7 +504,7 @@ static bool nic_fits(const struct query *query, const struct gamma_nic *nic)
 	return domain_fits(query, nic, gamma_nic_list_domain(nic).text);
 }
 
-/* The domain of all NICs that FI_GAMMA_IFACE names, if these are several. */
+/* The domain of all NICs that are asked for, if these are several. */
 static bool list_fits(const struct query *query)
 {
 	return query->only.count > 1 &&
