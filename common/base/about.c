@@ -5,9 +5,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { EXIT_NO_OUTPUT = 2 };
+
+/* A script keeps what a program has written if its status is 0. */
+static void check_output(void)
+{
+	int failed = ferror(stdout), error = fflush(stdout) ? errno : 0;
+
+	if (!failed && !error)
+		return;
+	fprintf(stderr, "%s: the output is incomplete%s%s\n", program_invocation_short_name,
+		error ? ": " : "", error ? strerror(error) : "");
+	_exit(EXIT_NO_OUTPUT);
+}
 
 void gamma_about_answer(int argc, char **argv, void (*print_help)(FILE *to))
 {
+	atexit(check_output);
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (!strcmp(argv[i], "--version")) {
 			printf("%s (" PACKAGE_NAME ") " PACKAGE_VERSION "\n",

@@ -37,6 +37,8 @@ static void __attribute__((noreturn)) refuse_option(char **argv, const char *let
 
 	if (!optopt)
 		command_misuse("%s is no option", argv[optind - 1]);
+	if (optopt == '-') /* a word, where there are letters only */
+		command_misuse("%s is no option", argv[optind]);
 	if (!known || *known == ':')
 		command_misuse("-%c is no option", optopt);
 	if (known[1] == ':')

@@ -491,14 +491,22 @@ class Soak:
         return warm_up
 
 
+def duration_of(text):
+    """A time for argparse, in any unit; a thousand hours is the most."""
+    value = float(text)
+    if not 0 < value <= 3600000:
+        raise argparse.ArgumentTypeError(f"{text}: must be more than 0, and 1000 hours at most")
+    return value
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", required=True)
     parser.add_argument("--lab", required=True)
     duration = parser.add_mutually_exclusive_group()
-    duration.add_argument("--hours", type=float)
-    duration.add_argument("--minutes", type=float)
-    duration.add_argument("--seconds", type=float)
+    duration.add_argument("--hours", type=duration_of, metavar="H")
+    duration.add_argument("--minutes", type=duration_of, metavar="M")
+    duration.add_argument("--seconds", type=duration_of, metavar="S")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--check", action="store_true", help="only whether this can be understood")
     options = parser.parse_args()

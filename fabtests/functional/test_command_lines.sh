@@ -54,6 +54,26 @@ for program in "$abs_top_builddir"/fabtests/sim/gamma-sim "$abs_top_builddir"/la
 	[ ! -x "$program" ] || answers "$(basename "$program")" "$program"
 done
 
+# ---- output that is lost ----
+
+# lost TEXT PROGRAM ARGUMENT...: the disk is full; one line, and a status that stops a script.
+lost() {
+	local text=$1 status=0
+	shift
+	timeout -k 2 60 "$@" >/dev/full 2>"$work/err" </dev/null || status=$?
+	if [ "$status" -eq 2 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+		grep -Eq ': the output is incomplete(: No space left on device)?$' "$work/err"; then
+		ok "$text"
+	else
+		not_ok "$text (exit $status, wanted 2 and one line)" "$work/err"
+	fi
+}
+for program in gammaping gamma-discover gamma-stat gamma-flows; do
+	lost "$program on a full disk" "$abs_top_builddir/tools/$program" --help
+done
+lost "counters for Prometheus on a full disk" "$abs_top_builddir/tools/gamma-stat" --prometheus
+lost "a report on a full disk" "$abs_top_builddir/tools/gamma-stat" --count 1 --interval 0.1 --json
+
 # ---- benchmarks ----
 
 for name in latency stream incast crowd; do
@@ -64,6 +84,7 @@ for name in latency stream incast crowd; do
 	wrong "^gamma-$name: 'more' is one word too many" "$program" -p gamma node02 more
 done
 wrong "^gamma-latency: 'more' is one word too many" "$benchmarks/gamma-latency" -p gamma -s more
+wrong "^gamma-latency: --fast is no option" "$benchmarks/gamma-latency" -p gamma --fast node02
 for value in abc -1 1.5 '' 5,6 99999999999999999999; do
 	wrong "^gamma-latency: -n '$value' is not a whole number from 1 to 1000000000" \
 		"$benchmarks/gamma-latency" -p gamma -n "$value" node02
@@ -117,6 +138,8 @@ if [ -x "${bench[0]}" ]; then
 	check_fails "bench: results that could not be written are not measured" \
 		"error: --json /nonexistent/file: no folder" \
 		"${bench[@]}" --build "$abs_top_builddir" --json /nonexistent/file latency
+	check_fails "bench: results that would go into a folder's name are not measured" \
+		"error: --json /tmp: a folder" "${bench[@]}" --build "$abs_top_builddir" --json /tmp latency
 	check_fails "bench: no such part" "error: there is no part nosuch" \
 		"${bench[@]}" --build "$abs_top_builddir" nosuch
 	check_fails "quickstart bench: no such part, before anything is installed or built" \

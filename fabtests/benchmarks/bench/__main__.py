@@ -97,6 +97,8 @@ def arguments():
             parser.error(f"there is no part {part}; {parser.epilog}")
     if chosen.json and not os.access(chosen.json.resolve().parent, os.W_OK):
         parser.error(f"--json {chosen.json}: no folder to write it into")
+    if chosen.json and chosen.json.is_dir():
+        parser.error(f"--json {chosen.json}: a folder; name a file")
     if chosen.saved and not os.access(chosen.saved, os.R_OK):
         parser.error(f"--from {chosen.saved}: no such file, or not readable")
     if chosen.check:
