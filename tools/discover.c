@@ -183,6 +183,8 @@ static void read_command_line(struct discover *discover, int argc, char **argv)
 				     gamma_printable(argv[optind]).text);
 	if (discover->own_paths && !discover->check)
 		discover_fail("--own-paths says which paths --check measures: add --check");
+	if (discover->yes && !discover->write_path)
+		discover_fail("--yes answers the question that --write asks: add --write");
 	if (discover->write_path && discover->conf_path)
 		discover->write_path = discover->conf_path;
 	if (discover->json && discover->write_path)
@@ -194,7 +196,7 @@ static void note_udp(void)
 {
 	const char *link = getenv("FI_GAMMA_LINK");
 
-	if (link && (!strcmp(link, "udp") || !strcmp(link, "udp6")))
+	if (link && (!strcasecmp(link, "udp") || !strcasecmp(link, "udp6")))
 		fprintf(stderr,
 			"gamma-discover: FI_GAMMA_LINK=%s: this asks the Ethernet segment all the "
 			"same; paths over UDP are tested by gammaping %s HOST\n",

@@ -25,7 +25,8 @@
 enum {
 	DISCOVER_NAME_LEN = 65,    /* bytes of a host's name with the final 0 */
 	DISCOVER_FINDINGS_MAX = 6, /* of a host */
-	DISCOVER_FINDING_LEN = 160,
+	DISCOVER_FINDING_LEN = 224,
+	DISCOVER_COMMON_LEAST = 3, /* hosts or paths: fewer cannot be compared */
 };
 
 enum discover_passes {

@@ -21,7 +21,6 @@ enum {
 	SLOWER_TIMES = 3, /* than the median of the hosts */
 	SLOWER_US = 30,   /* and by so many us: processes wake up that much later */
 	COMMON_PART = 80, /* % of the hosts: what they share is a fault of this host's */
-	COMMON_LEAST = 3, /* hosts */
 };
 
 void discover_check_note(struct discover_host *host, const char *fmt, ...)
@@ -92,7 +91,7 @@ bool discover_check_loses(unsigned lost)
 
 bool discover_check_is_common(unsigned bad, unsigned all)
 {
-	return bad && all >= COMMON_LEAST && bad * 100 >= all * COMMON_PART;
+	return bad && all >= DISCOVER_COMMON_LEAST && bad * 100 >= all * COMMON_PART;
 }
 
 static bool loses(const struct discover_host *host)
@@ -163,7 +162,7 @@ static uint64_t median_of(const struct discover *discover,
 		count += values[count] != 0;
 	}
 	qsort(values, count, sizeof(*values), by_value);
-	median = count >= COMMON_LEAST ? values[(count - 1) / 2] : 0;
+	median = count >= DISCOVER_COMMON_LEAST ? values[(count - 1) / 2] : 0;
 	free(values);
 	return median;
 }
@@ -273,7 +272,8 @@ void discover_check_settings(struct discover *discover)
 					    "frames of %u bytes do not pass: the MTU of a switch",
 					    host->full_mtu);
 		if (!host->gammad && (!discover->merged || host->endpoint))
-			discover_check_note(host, "no gammad: only privileged programs run");
+			discover_check_note(host,
+					    "no gammad: programs of ordinary users use UDP there");
 	}
 }
 

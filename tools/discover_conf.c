@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,13 +208,26 @@ static bool may_replace(const struct discover *discover)
 	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
 }
 
+/* As the file that it replaces has them; a user other than root owns what he writes. */
+static bool take_over_rights(int fd, const char *path)
+{
+	struct stat old;
+
+	if (stat(path, &old))
+		return !fchmod(fd, 0644);
+	return (geteuid() || !fchown(fd, old.st_uid, old.st_gid)) &&
+	       !fchmod(fd, old.st_mode & 0777);
+}
+
+/* A symbolic link stays: the file behind it is replaced. */
 static void replace(const char *path, const struct lines *lines)
 {
-	char made[4096];
+	char made[PATH_MAX + sizeof(".XXXXXX")], behind[PATH_MAX];
+	const char *target = realpath(path, behind) ? behind : path;
 	FILE *file;
 	int fd;
 
-	if (snprintf(made, sizeof(made), "%s.XXXXXX", path) >= (int) sizeof(made))
+	if (snprintf(made, sizeof(made), "%s.XXXXXX", target) >= (int) sizeof(made))
 		discover_fail("%s: %s", path, strerror(ENAMETOOLONG));
 	fd = mkostemp(made, O_CLOEXEC);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -221,7 +235,8 @@ static void replace(const char *path, const struct lines *lines)
 		discover_fail("%s: %s", path, strerror(errno));
 	for (size_t i = 0; i < lines->count; i++)
 		fprintf(file, "%s\n", lines->line[i]);
-	if (fflush(file) || fsync(fd) || fchmod(fd, 0644) || ferror(file) || rename(made, path)) {
+	if (fflush(file) || fsync(fd) || !take_over_rights(fd, target) || ferror(file) ||
+	    rename(made, target)) {
 		int error = errno;
 
 		unlink(made);

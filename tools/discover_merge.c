@@ -158,6 +158,8 @@ static void read_file(struct merge *merge, const char *name)
 		discover_fail("--merge %s: %s", gamma_printable(name).text, strerror(errno));
 	while (getline(&line, &room, file) > 0)
 		take_line(merge, line);
+	if (ferror(file))
+		discover_fail("--merge %s: %s", gamma_printable(name).text, strerror(errno));
 	free(line);
 	if (file != stdin)
 		fclose(file);
@@ -223,7 +225,7 @@ unsigned discover_merge(struct discover *discover, char **files, int count)
 	for (int i = 0; i < count; i++)
 		read_file(&merge, files[i]);
 	if (merge.damaged)
-		fprintf(stderr, "gamma-discover: %u lines are damaged or of another release\n",
+		fprintf(stderr, "gamma-discover: %u lines damaged or of another release\n",
 			merge.damaged);
 	if (!discover->count)
 		discover_fail(

@@ -36,7 +36,8 @@ static int by_value(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Over the pairs that have one. */
+/* Over the pairs that have one; 0: too few to be compared. The two directions between two hosts say
+ * nothing about each other. */
 static uint64_t median_of(const struct discover_pairs *pairs,
 			  uint64_t (*value)(const struct discover_pair *pair))
 {
@@ -50,7 +51,7 @@ static uint64_t median_of(const struct discover_pairs *pairs,
 		count += values[count] != 0;
 	}
 	qsort(values, count, sizeof(*values), by_value);
-	median = count ? values[(count - 1) / 2] : 0;
+	median = count >= DISCOVER_COMMON_LEAST ? values[(count - 1) / 2] : 0;
 	free(values);
 	return median;
 }
@@ -169,14 +170,18 @@ static void note_path(const struct discover_pairs *pairs, const struct discover_
 			"on the path to %s frames of %u bytes do not pass: the MTU of a "
 			"switch between",
 			to, pair->full);
+	else if (fault == DISCOVER_SLOW_BYTES)
+		discover_check_note(host,
+				    "on the path to %s full frames take %.1f us longer than small "
+				    "ones, elsewhere %.1f us: a link between switches is slower",
+				    to, (double) pair->bytes / 1e3,
+				    (double) pairs->median_bytes / 1e3);
 	else
 		discover_check_note(host,
-				    "the path to %s is slower than most others: %.1f us, "
-				    "elsewhere %.1f us",
-				    to, (double) time_of(pair, fault) / 1e3,
-				    (double) (fault == DISCOVER_SLOW_BYTES ? pairs->median_bytes
-									   : pairs->median_small) /
-					    1e3);
+				    "on the path to %s a round trip takes %.1f us, elsewhere "
+				    "%.1f us",
+				    to, (double) pair->small / 1e3,
+				    (double) pairs->median_small / 1e3);
 }
 
 /* Hosts first: the paths of a host that is named say nothing more. */

@@ -65,6 +65,13 @@ discovers "a file is not replaced without --yes" 1 '^-# mine$' --write --wait 0.
 check "it was not" on node01 grep -q '^# mine' /etc/gamma.conf
 discovers "it is with --yes" 0 '/etc/gamma.conf is written' --write --yes --wait 0.3
 check "a host that does not answer stays" on node01 grep -q '^node09 .*:99$' /etc/gamma.conf
+on node01 sh -c 'mkdir -p /tmp/shared && mv /etc/gamma.conf /tmp/shared/ && chmod 640 /tmp/shared/gamma.conf &&
+	echo "# mine" >>/tmp/shared/gamma.conf && ln -s /tmp/shared/gamma.conf /tmp/linked.conf'
+discovers "a symbolic link stays" 0 '/tmp/linked.conf is written' --conf /tmp/linked.conf --write --yes --wait 0.3
+check "the file behind it is replaced, with its mode" on node01 sh -c '[ -L /tmp/linked.conf ] &&
+	! grep -q mine /tmp/shared/gamma.conf && [ "$(stat -c %a /tmp/shared/gamma.conf)" = 640 ]'
+on node01 sh -c 'mv /tmp/shared/gamma.conf /etc/ && chmod 644 /etc/gamma.conf'
+discovers "--yes without --write" 2 '^gamma-discover: --yes answers the question that --write asks' --yes
 discovers "another file" 0 '/tmp/new.conf is written' --conf /tmp/new.conf --write --wait 0.3
 check "the provider reads it" on node01 env FI_GAMMA_CONF=/tmp/new.conf fi_info -p gamma
 finds "the silent host is named" '^node09 .*does not answer'

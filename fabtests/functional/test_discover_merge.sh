@@ -106,6 +106,21 @@ two_paths() {
 		[ "$(sed '1,/^$/d' "$work/found" | wc -l)" -eq 2 ]
 }
 check "a link between switches, in both directions" two_paths
+slow_paths() { # RULE PATTERN: a finding at either end
+	results 6 "$1=2:5:1" >"$work/results"
+	! "$tool" --merge "$work/results" >"$work/found" && [ "$(grep -Ec "$2" "$work/found")" -eq 2 ] &&
+		[ "$(sed '1,/^$/d' "$work/found" | wc -l)" -eq 2 ]
+}
+check "a slower link between switches" slow_paths slow \
+	'^node0[25] .*on the path to node0[25] full frames take 700.0 us longer than small ones, elsewhere 20.0 us'
+check "a detour between switches" slow_paths trip \
+	'^node0[25] .*on the path to node0[25] a round trip takes 5000.0 us, elsewhere 4[01].0 us'
+two_directions() { # are too few to be compared
+	results 2 | sed '2s/"quick_us": [0-9.]*/"quick_us": 9000/g' >"$work/results"
+	"$tool" --merge "$work/results" >"$work/found" && grep -q ' 9000.0 ' "$work/found" &&
+		grep -qx 'nothing is wrong' "$work/found"
+}
+check "one path in two directions is not compared" two_directions
 one_name() {
 	results 4 'name=2:node01' >"$work/results"
 	! "$tool" --merge "$work/results" >"$work/found" &&
@@ -126,11 +141,12 @@ several() {
 	"$tool" --merge "$work/one" "$work/two" >"$work/found" && grep -qx 'nothing is wrong' "$work/found"
 }
 check "of several files" several
+check_fails "a folder for a file" "^gamma-discover: --merge $work: Is a directory" "$tool" --merge "$work"
 damaged() {
 	results 4 | sed '3s/"from"/"form"/; 5s/"mac": "02/"mac": "0x/; 7s/}.*//' >"$work/results"
 	printf 'noise\n{"host": \n\0\377\n' >>"$work/results"
 	"$tool" --merge "$work/results" >"$work/found" 2>&1
-	grep -q '^gamma-discover: [34] lines are damaged' "$work/found"
+	grep -q '^gamma-discover: [34] lines damaged' "$work/found"
 }
 check "damaged lines are left out" damaged
 random() { # any bytes, and lines with parts exchanged

@@ -44,7 +44,7 @@ status=0
 on node01 timeout -k 2 60 "$tool" --check --own-paths --wait 0.3 >"$work/found" 2>&1 </dev/null || status=$?
 check "something is wrong" [ "$status" -eq 1 ]
 says "another EtherType" '^node02 .*does not answer: it is down, has no gammad or another EtherType'
-says "no gammad, but an endpoint" '^node03 .*: no gammad: only privileged programs run'
+says "no gammad, but an endpoint" '^node03 .*: no gammad: programs of ordinary users use UDP there'
 says "another release" '^node04 .*: release 0.1.0, most others [0-9.]+$'
 says "another version of the protocol" '^node05 .*: another version of the protocol: install the same release'
 check "node01 is not blamed" [ "$(grep -c '^node01 .*: ' "$work/found")" -eq 0 ]
