@@ -68,6 +68,15 @@ static double number(const char *option, const char *text, double min, double ma
 	return value;
 }
 
+static unsigned long whole_number(const char *option, const char *text, double max)
+{
+	double value = number(option, text, 0, max);
+
+	if (value != (double) (unsigned long) value)
+		stat_fail("--%s %s: must be a whole number", option, gamma_printable(text).text);
+	return (unsigned long) value;
+}
+
 static void read_command_line(struct arguments *arguments, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -85,7 +94,7 @@ static void read_command_line(struct arguments *arguments, int argc, char **argv
 	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			arguments->count = (unsigned long) number("count", optarg, 0, 1e9);
+			arguments->count = whole_number("count", optarg, 1e9);
 			break;
 		case 'i':
 			arguments->interval = number("interval", optarg, 0.1, 86400);

@@ -60,6 +60,8 @@ void stat_sum_print(const char *file)
 		stat_fail("--sum %s: %s", file, strerror(errno));
 	while (getline(&line, &room, from) > 0)
 		add_line(&sum, line);
+	if (ferror(from))
+		stat_fail("--sum %s: %s", file, strerror(errno));
 	free(line);
 	fclose(from);
 	printf("gamma: %u endpoints, %llu messages out, %llu in, %.3f MB out, %.3f MB in, "
@@ -76,6 +78,6 @@ void stat_sum_print(const char *file)
 	       (unsigned long long) stats->credit_stalls,
 	       (unsigned long long) stats->peer_timeouts);
 	if (sum.damaged)
-		printf("; %u lines are damaged or of another release", sum.damaged);
+		printf("; %u lines damaged or of another release", sum.damaged);
 	putchar('\n');
 }
