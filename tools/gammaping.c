@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -121,13 +122,31 @@ static unsigned long whole_number(char option, const char *text, double max)
 	return (unsigned long) value;
 }
 
+/* FI_GAMMA_LINK, in the provider's words. */
+static void read_link(struct ping *ping, const char *text)
+{
+	static const char *const words[] = {"any",    "auto",    "udp", "udp6",
+					    "packet", "raw+udp", "xdp"};
+	enum { AUTO = 1, UDP, UDP6 };
+	unsigned link = 0;
+
+	while (text && link < gamma_array_size(words) && strcasecmp(text, words[link]))
+		link++;
+	if (link == gamma_array_size(words))
+		gammaping_fail("FI_GAMMA_LINK=%s: must be any, packet, xdp, auto, udp, udp6 or "
+			       "raw+udp; correct it or unset it",
+			       gamma_printable(text).text);
+	ping->ipv6 = link == UDP6;
+	ping->udp = ping->ipv6 || link == UDP;
+	ping->udp_allowed = link <= AUTO;
+}
+
 /* The provider's variables apply to this tool as well. */
 static void read_environment(struct ping *ping)
 {
 	const char *ethertype = getenv("FI_GAMMA_ETHERTYPE");
 	const char *iface = getenv("FI_GAMMA_IFACE");
 	const char *broker = getenv("FI_GAMMA_BROKER");
-	const char *link = getenv("FI_GAMMA_LINK");
 	char *end, why[256];
 	unsigned long value;
 
@@ -136,9 +155,7 @@ static void read_environment(struct ping *ping)
 	if (iface)
 		rails_take_names(ping, iface);
 	ping->broker = broker && *broker ? broker : GAMMA_BROKER_PATH;
-	ping->ipv6 = link && !strcmp(link, "udp6");
-	ping->udp = ping->ipv6 || (link && !strcmp(link, "udp"));
-	ping->udp_allowed = !link || !strcmp(link, "any") || !strcmp(link, "auto");
+	read_link(ping, getenv("FI_GAMMA_LINK"));
 	ping->ethertype = GAMMA_ETHERTYPE;
 	if (!ethertype)
 		return;

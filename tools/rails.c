@@ -22,21 +22,41 @@ void rails_take_names(struct ping *ping, const char *names)
 	ping->more_names = strchr(names, ',');
 }
 
+static void refuse_empty_name(void)
+{
+	gammaping_fail("a name is missing beside a comma: separate NICs by one");
+}
+
+static bool is_named_before(const struct ping *ping, const struct gamma_nic *nic)
+{
+	bool found = nic == ping->nic;
+
+	for (unsigned i = 0; i + 1 < ping->more_count; i++)
+		found |= nic == ping->more[i];
+	return found;
+}
+
 void rails_find_nics(struct ping *ping)
 {
 	const char *at = ping->more_names;
 	char name[64];
 
+	if (at && !ping->iface)
+		refuse_empty_name();
 	while (at) {
 		size_t len = strcspn(++at, ",");
 
 		snprintf(name, sizeof(name), "%.*s", (int) gamma_min(len, sizeof(name)), at);
+		if (!*name)
+			refuse_empty_name();
 		if (ping->more_count == GAMMA_RAILS_MAX - 1)
 			gammaping_fail("more than %d interfaces: name fewer", GAMMA_RAILS_MAX);
 		ping->more[ping->more_count] = gammaping_find_nic(ping, name);
-		if (!ping->more[ping->more_count++])
+		if (!ping->more[ping->more_count])
 			gammaping_fail("this host has no interface %s; ip link lists them",
 				       gamma_printable(name).text);
+		if (is_named_before(ping, ping->more[ping->more_count++]))
+			gammaping_fail("%s is named twice: name each NIC once", name);
 		at = at[len] ? at + len : NULL;
 	}
 }

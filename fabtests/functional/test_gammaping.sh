@@ -41,6 +41,8 @@ node02=$(data_mac 2)
 pings "no host is wrong usage" 2 '^gammaping: a host is missing; gammaping --help shows the usage'
 pings "a bad number is refused" 2 'gammaping: -c many: must be a number' -c many "$node02"
 pings "an unknown name is refused" 2 '^name +failed +node .nobody.' nobody
+pings "an interface twice is refused" 2 '^gammaping: gam0 is named twice' -I gam0,gam0 "$node02"
+pings "a comma without a name is refused" 2 '^gammaping: a name is missing beside a comma' -I gam0, "$node02"
 pings "an unknown interface is refused" 2 '^nic +failed +.*no interface gam7' -I gam7 "$node02"
 without_privilege() {
 	local status=0 said
