@@ -2,6 +2,7 @@
 /* The processes of a job: see job.h. */
 #include "job.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,24 @@ static uint64_t group_of(const char *hosts, unsigned port)
 	return hash << 16 | port;
 }
 
+long job_number(const char *variable, long fallback)
+{
+	const char *text = getenv(variable);
+	char *end;
+	long value;
+
+	if (!text)
+		return fallback;
+	errno = 0;
+	value = strtol(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno ? value : -1;
+}
+
 /* Two for each node, and one for the group. */
 static int read_port(struct job *job)
 {
 	const char *text = getenv("LIBGAMMA_PORT");
-	const long port = text ? strtol(text, NULL, 10) : JOB_PORT;
+	const long port = job_number("LIBGAMMA_PORT", JOB_PORT);
 
 	job->port = (unsigned) port;
 	if (port > 0 && port + 2 * job->nodes + 1 <= UINT16_MAX)
@@ -36,25 +50,26 @@ static int read_port(struct job *job)
 
 static int open_by_environment(struct job *job)
 {
-	const char *node = getenv("LIBGAMMA_NODE");
+	const char *text = getenv("LIBGAMMA_NODE");
+	const long node = job_number("LIBGAMMA_NODE", -1);
 
 	job->hosts = getenv("LIBGAMMA_NODES");
-	if (!job->hosts || !node) {
+	if (!job->hosts || !text) {
 		fprintf(stderr, "libgamma: start the program by mpirun or srun --mpi=pmix, or set "
 				"LIBGAMMA_NODES=HOST,HOST,... and LIBGAMMA_NODE=NUMBER\n");
 		return -1;
 	}
-	job->node = (unsigned short) atoi(node);
 	job->nodes = 1;
 	for (const char *at = job->hosts; *at; at++)
 		job->nodes = (unsigned short) (job->nodes + (*at == ','));
-	if (job->node < job->nodes) {
+	if (node >= 0 && node < job->nodes) {
+		job->node = (unsigned short) node;
 		if (read_port(job))
 			return -1;
 		job->group = group_of(job->hosts, job->port);
 		return 0;
 	}
-	fprintf(stderr, "libgamma: LIBGAMMA_NODE is %u, but LIBGAMMA_NODES names %u\n", job->node,
+	fprintf(stderr, "libgamma: LIBGAMMA_NODE is %s, but LIBGAMMA_NODES names %u\n", text,
 		job->nodes);
 	return -1;
 }

@@ -27,6 +27,8 @@ struct job {
 	struct job_card *cards; /* by node; NULL: not exchanged */
 };
 
+/* A whole number from the environment; -1: it is none. */
+long job_number(const char *variable, long fallback);
 /* 0, or -1 with a line on standard error. */
 int job_open(struct job *job);
 /* Every process hands in its card, of which host and group are filled in here; all get those of

@@ -44,12 +44,19 @@ static time_t now_s(void)
 
 int watch_open(struct endpoints *endpoints, const struct job *job, uint16_t port, uint32_t arg)
 {
-	const char *interval = getenv("LIBGAMMA_KEEPALIVE");
+	const long interval = job_number("LIBGAMMA_KEEPALIVE", INTERVAL_S);
 
+	if (interval < 0) {
+		fprintf(stderr,
+			"libgamma: LIBGAMMA_KEEPALIVE is %s: must be a number of seconds, "
+			"0 for none\n",
+			getenv("LIBGAMMA_KEEPALIVE"));
+		return -1;
+	}
 	watch.endpoints = endpoints;
 	watch.job = job;
 	watch.msg = (struct fi_gamma_msg){.port = port, .arg = arg};
-	watch.interval = interval ? strtol(interval, NULL, 10) : INTERVAL_S;
+	watch.interval = interval;
 	watch.next = now_s() + watch.interval;
 	watch.failures = watch.calls = 0;
 	watch.suspects = watch.leaving = false;

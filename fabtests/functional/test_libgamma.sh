@@ -110,7 +110,15 @@ by_mpirun() { # NAME PROCESSES
 
 check "calls without a job are refused" outside
 check_fails "a port that is too high" 'LIBGAMMA_PORT is 65534' bad_port
+check_fails "a port that is no number" "LIBGAMMA_PORT is 74o0: the job's ports" \
+	env LIBGAMMA_NODES=node01 LIBGAMMA_NODE=0 LIBGAMMA_PORT=74o0 "$program"
+for number in x 65536 -1 ''; do
+	check_fails "a node '$number'" "LIBGAMMA_NODE is $number, but LIBGAMMA_NODES names 1" \
+		env LIBGAMMA_NODES=node01 "LIBGAMMA_NODE=$number" "$program"
+done
 lab_up 3
+check_fails "a time that is no number" 'LIBGAMMA_KEEPALIVE is 1m: must be a number of seconds' \
+	on node01 env LIBGAMMA_NODES=node01 LIBGAMMA_NODE=0 LIBGAMMA_KEEPALIVE=1m "$program"
 three=node01,node02,node03
 check "the example" pi
 check "two jobs side by side" side_by_side
