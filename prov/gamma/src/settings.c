@@ -126,8 +126,8 @@ static const struct choice_setting choices[] = {
 	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp"}},
 	{"multicast",
 	 offsetof(struct gamma_settings, multicast),
-	 "Collective operations by multicast: auto (over Ethernet, where it is faster), 0 (never), "
-	 "1 (over UDP, too) (default: auto)",
+	 "Collective operations by multicast: auto (where it is faster), 0 (never), or 1 (as auto; "
+	 "and it is a warning if IP multicast does not reach all hosts) (default: auto)",
 	 {"auto", "0", "1", "no", "yes"}},
 	{"group_mac",
 	 offsetof(struct gamma_settings, group_mac),
