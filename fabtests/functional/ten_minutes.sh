@@ -19,7 +19,7 @@ began=$SECONDS
 # block NUMBER: the indented commands, of the paragraphs behind that line; lines that end in \ are one.
 block() {
 	awk -v wanted="$1" '
-		/^The first ten minutes of a cluster/ { within = 1 }
+		/^To set up a cluster in ten minutes/ { within = 1 }
 		/^###/ { within = 0 }
 		within && /^    / { if (!inside) number++; inside = 1 }
 		!/^    / { inside = 0 }
