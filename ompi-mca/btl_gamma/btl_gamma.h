@@ -250,6 +250,7 @@ struct btl_gamma_nic {
 	unsigned int
 		distance; /* levels of the machine's topology between the NIC and our processors */
 	size_t place;     /* of the entry in the user's list that selects it; 0 without a list */
+	size_t rank;      /* among the provider's */
 };
 /* Whether the user's lists select it, and its place; first: it is the provider's choice. */
 bool btl_gamma_nics_selects(struct btl_gamma_nic *nic, bool first);

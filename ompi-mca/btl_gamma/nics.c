@@ -220,10 +220,13 @@ static size_t choose(const struct fi_info *list, struct btl_gamma_nic *nics)
 	const struct fi_info *info;
 	size_t count = 0;
 
-	for (info = list; info; info = info->next)
-		if (read_nic(info, &nics[count]) && !known(nics, count, nics[count].name) &&
-		    btl_gamma_nics_selects(&nics[count], info == list))
-			count++;
+	for (info = list; info; info = info->next) {
+		if (!read_nic(info, &nics[count]) || known(nics, count, nics[count].name) ||
+		    !btl_gamma_nics_selects(&nics[count], info == list))
+			continue;
+		nics[count].rank = count;
+		count++;
+	}
 	if (!count)
 		report_none_wanted(list);
 	if (btl_gamma_one_endpoint_is_wanted())

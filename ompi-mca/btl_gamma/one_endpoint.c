@@ -5,7 +5,7 @@
  * provider.c and peers.c.
  *
  * The provider pairs the NICs of two hosts by their places. So their order is that of the user's
- * list, which all hosts have, and not that of distance.
+ * list, which all hosts have, then the provider's, and not that of distance.
  */
 #include "btl_gamma.h"
 
@@ -64,7 +64,7 @@ static int compare_place(const void *a, const void *b)
 
 	if (one->place != other->place)
 		return one->place < other->place ? -1 : 1;
-	return strcmp(one->name, other->name);
+	return one->rank < other->rank ? -1 : 1;
 }
 
 /* The interfaces, separated by commas, and the suffix that the domain of each has. False: it is
