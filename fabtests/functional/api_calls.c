@@ -154,6 +154,46 @@ static void test_bind_counter(bool sender)
 	node_close(&node);
 }
 
+static void bind_counters(struct node *node)
+{
+	CHECK_EQ(fi_cntr_open(node->domain, NULL, &node->tx_cntr, NULL), 0);
+	CHECK_EQ(fi_cntr_open(node->domain, NULL, &node->rx_cntr, NULL), 0);
+	CHECK_EQ(fi_ep_bind(node->ep, &node->tx_cntr->fid, FI_SEND), 0);
+	CHECK_EQ(fi_ep_bind(node->ep, &node->rx_cntr->fid, FI_RECV), 0);
+}
+
+/* Those that are bound to an enabled endpoint count from then on, injected messages too. */
+static void test_bind_counter_late(bool sender)
+{
+	enum { BEFORE = 3, AFTER = 20 };
+	double end = now() + PATIENCE_S;
+	struct message message;
+	struct node node;
+
+	node_open_pair(&node, &(struct node_options){0});
+	for (unsigned i = 0; i < BEFORE + AFTER; i++) {
+		if (i == BEFORE) {
+			aside_sync();
+			bind_counters(&node);
+			aside_sync();
+		}
+		message_init(&message, 8, 1);
+		message.tagged = i & 2;
+		message.send = i & 1 ? INJECT : SEND;
+		if (sender) {
+			send_filled(&node, &message, i);
+		} else {
+			message_receive(&node, &message);
+			receive_filled(&node, &message, i);
+		}
+	}
+	while (fi_cntr_read(sender ? node.tx_cntr : node.rx_cntr) < AFTER)
+		CHECK(now() < end);
+	CHECK_EQ(fi_cntr_read(node.tx_cntr), sender ? AFTER : 0);
+	CHECK_EQ(fi_cntr_read(node.rx_cntr), sender ? 0 : AFTER);
+	node_close_pair(&node);
+}
+
 static struct fi_info *ask(const struct fi_info *hints)
 {
 	struct fi_info *info;
@@ -297,6 +337,7 @@ const struct test call_tests[] = {
 	{.name = "binding", .run = test_binding},
 	{.name = "one_direction", .run = test_one_direction, .both_ways = true},
 	{.name = "bind_counter", .run = test_bind_counter},
+	{.name = "bind_counter_late", .run = test_bind_counter_late, .both_ways = true},
 	{.name = "opened", .run = test_opened},
 	{.name = "receive_level", .run = test_receive_level},
 	{.name = "refused_messages", .run = test_refused_messages},

@@ -180,7 +180,14 @@ static void bind__after_enabling_only_counters(void **state)
 
 	assert_int_equal(fi_ep_bind(fep->ep, &fep->cq->fid, FI_TRANSMIT), -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(fep->ep, &fep->av->fid, 0), -FI_EOPBADSTATE);
+	/* The second message to a shm peer takes the path that counts nothing. */
+	fep->engine->shm = true;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(fi_inject(fep->ep, "a", 1, 0), 0);
+	assert_int_equal(fep->engine->shm_sends, 1);
 	assert_int_equal(fi_ep_bind(fep->ep, &cntr->fid, FI_SEND), 0);
+	assert_int_equal(fi_inject(fep->ep, "a", 1, 0), 0);
+	assert_int_equal(fep->engine->shm_sends, 1);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	fake_ep_close(fep);
 	assert_int_equal(fi_close(&cntr->fid), 0);

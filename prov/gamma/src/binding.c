@@ -52,6 +52,8 @@ static int bind_cntr(struct gamma_fi_ep *ep, struct gamma_cntr *cntr, uint64_t f
 		ep->cntrs[i] = cntr;
 		gamma_refs_take(&cntr->refs);
 	}
+	/* Of an enabled endpoint too: from now on injected messages are counted. */
+	ep->fast_inject = ep->fast_inject && !ep->cntrs[GAMMA_CNTR_SEND];
 	return 0;
 }
 
