@@ -88,6 +88,21 @@ static void open__refuses_what_makes_no_sense(void **state)
 	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_EBADFLAGS);
 }
 
+/* A program may say which operations the set is for. */
+static void open__operations_of_a_set(void **state)
+{
+	struct fi_av_set_attr attr = {.flags = FI_UNIVERSE | FI_BARRIER_SET | FI_ALLTOALL_SET};
+	struct fid_av_set *set;
+
+	(void) state;
+	EXPECT(open_set(2, 3, 1, FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLREDUCE_SET), 2, 3);
+	EXPECT(open_set(2, 3, 1, FI_ALLGATHER_SET | FI_REDUCE_SET | FI_SCATTER_SET | FI_GATHER_SET),
+	       2, 3);
+	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_ENOSYS);
+	attr.flags = FI_REDUCE_SCATTER_SET;
+	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_ENOSYS);
+}
+
 static void set__keeps_its_vector_open(void **state)
 {
 	struct fid_av_set *set = open_set(0, 1, 1, 0);
@@ -154,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open__takes_the_addresses_of_the_range),
 		TEST(open__refuses_what_makes_no_sense),
+		TEST(open__operations_of_a_set),
 		TEST(set__keeps_its_vector_open),
 		TEST(insert__appends_and_remove_keeps_the_order),
 		TEST(sets__are_combined),

@@ -208,6 +208,19 @@ static int fill_set(struct gamma_avset *set, const struct fi_av_set_attr *attr)
 	return ret;
 }
 
+/* A set serves all operations that there are, whichever the program names. */
+#define OFFERED                                                                                    \
+	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLREDUCE_SET | FI_ALLGATHER_SET | FI_REDUCE_SET | \
+	 FI_SCATTER_SET | FI_GATHER_SET)
+#define NOT_OFFERED (FI_ALLTOALL_SET | FI_REDUCE_SCATTER_SET)
+
+static int check_flags(uint64_t flags)
+{
+	if (flags & ~(FI_UNIVERSE | OFFERED | NOT_OFFERED))
+		return -FI_EBADFLAGS;
+	return flags & NOT_OFFERED ? -FI_ENOSYS : 0;
+}
+
 int gamma_avset_open(struct fid_av *av_fid, struct fi_av_set_attr *attr,
 		     struct fid_av_set **set_fid, void *context)
 {
@@ -217,8 +230,9 @@ int gamma_avset_open(struct fid_av *av_fid, struct fi_av_set_attr *attr,
 
 	if (!attr || (attr->comm_key_size && !attr->comm_key))
 		return -FI_EINVAL;
-	if (attr->flags & ~FI_UNIVERSE)
-		return -FI_EBADFLAGS;
+	ret = check_flags(attr->flags);
+	if (ret)
+		return ret;
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
