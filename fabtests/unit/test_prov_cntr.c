@@ -239,6 +239,59 @@ static void region__interface_is_ignored(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* fi_mr_attr since 2.0, which the headers here need not have. */
+struct newer_attr {
+	struct fi_mr_attr attr;
+	uint64_t more[8];
+};
+
+static int register_part(struct fake *fake, struct iovec *iov, struct fid_mr *base,
+			 struct fid_mr **mr)
+{
+	struct newer_attr newer = {.attr = {.mr_iov = iov,
+					    .iov_count = 1,
+					    .access = FI_REMOTE_READ,
+					    .requested_key = 2}};
+	size_t place = offsetof(struct fi_mr_attr, device) + 3 * 8;
+
+	memcpy((char *) &newer + place, &base, sizeof(base));
+	return fi_mr_regattr(fake->domain, &newer.attr, 0, mr);
+}
+
+/* It is a region as others are, which its base does not leave alone. */
+static void region__part_of_another(void **state)
+{
+	static char buf[100];
+	struct iovec iov = {.iov_base = buf + 90, .iov_len = 10};
+	struct fid_mr *base, *part;
+	struct fake *fake = *state;
+
+	fake->gamma_domain->fabric->api_version = FI_VERSION(2, 0);
+	assert_int_equal(
+		fi_mr_reg(fake->domain, buf + 1, 99, FI_REMOTE_WRITE, 0, 1, 0, &base, NULL), 0);
+	assert_int_equal(register_part(fake, &iov, base, &part), 0);
+	assert_int_equal(gamma_mr_find(fake->gamma_domain, 2)->access, FI_REMOTE_READ);
+	assert_int_equal(fi_close(&base->fid), -FI_EBUSY);
+	assert_non_null(gamma_mr_find(fake->gamma_domain, 1));
+	assert_int_equal(fi_close(&part->fid), 0);
+	iov.iov_len = 11;
+	assert_int_equal(register_part(fake, &iov, base, &part), -FI_EINVAL);
+	iov.iov_base = buf;
+	assert_int_equal(register_part(fake, &iov, base, &part), -FI_EINVAL);
+	assert_int_equal(fi_close(&base->fid), 0);
+}
+
+/* Older programs' structures end before it. */
+static void region__part_of_another_is_unknown_to_old_versions(void **state)
+{
+	struct fid_mr *base = (struct fid_mr *) 1, *mr;
+	struct fake *fake = *state;
+	struct iovec iov = {.iov_base = fake, .iov_len = 8};
+
+	assert_int_equal(register_part(fake, &iov, base, &mr), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 static void region__provider_keys_and_addresses(void **state)
 {
 	struct fake *fake = *state;
@@ -337,6 +390,8 @@ int main(void)
 		TEST(region__keys),
 		TEST(region__raw_keys),
 		TEST(region__interface_is_ignored),
+		TEST(region__part_of_another),
+		TEST(region__part_of_another_is_unknown_to_old_versions),
 		TEST(region__provider_keys_and_addresses),
 		TEST(region__refuses_what_it_cannot_do),
 		TEST(region__holds_its_counter),

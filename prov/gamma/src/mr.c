@@ -48,6 +48,8 @@ static int mr_close(struct fid *fid)
 	struct gamma_mr *mr = gamma_container_of(fid, struct gamma_mr, mr_fid.fid);
 	struct gamma_domain *domain = mr->domain;
 
+	if (gamma_refs_any(&mr->refs))
+		return -FI_EBUSY;
 	gamma_domain_lock(domain);
 	gamma_list_remove(&mr->bucket);
 	withdraw_region(domain, mr);
@@ -56,6 +58,8 @@ static int mr_close(struct fid *fid)
 		domain->counted_mrs--;
 	}
 	gamma_domain_unlock(domain);
+	if (mr->base)
+		gamma_refs_drop(&mr->base->refs);
 	free(mr);
 	gamma_refs_drop(&domain->refs);
 	return 0;
@@ -149,6 +153,45 @@ static int check_attr(uint32_t api_version, const struct fi_mr_attr *attr, uint6
 	return 0;
 }
 
+/* From fi_mr_attr.device on, as it is since 2.0. */
+struct newest_mr_attr {
+	uint64_t device;
+	void *hmem_data;
+	size_t page_size;
+	const struct fid_mr *base_mr;
+};
+
+static bool lies_in(const struct iovec *part, const struct gamma_mr *base)
+{
+	const char *at = part->iov_base;
+
+	for (size_t i = 0; i < base->iov_count; i++) {
+		const struct iovec *whole = &base->iov[i];
+		const char *start = whole->iov_base;
+
+		if (at >= start && part->iov_len <= whole->iov_len &&
+		    (size_t) (at - start) <= whole->iov_len - part->iov_len)
+			return true;
+	}
+	return false;
+}
+
+/* A region may be a part of another, which stays as long. It has a key and access rights of its
+ * own, and is like any other region here. */
+static int take_base(struct gamma_mr *mr, const struct fid_mr *base_mr)
+{
+	struct gamma_mr *base = (struct gamma_mr *) (uintptr_t) base_mr; /* it begins with it */
+
+	_Static_assert(!offsetof(struct gamma_mr, mr_fid), "a region begins with its fid");
+	if (base && base->domain != mr->domain)
+		return -FI_EINVAL;
+	for (size_t i = 0; base && i < mr->iov_count; i++)
+		if (!lies_in(&mr->iov[i], base))
+			return -FI_EINVAL;
+	mr->base = base;
+	return 0;
+}
+
 static int copy_iov(struct gamma_mr *mr, const struct fi_mr_attr *attr)
 {
 	size_t i;
@@ -188,15 +231,14 @@ static int report_registered(struct gamma_mr *mr)
 	return gamma_eq_report(mr->domain->eq, FI_MR_COMPLETE, &entry, sizeof(entry));
 }
 
-static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
-		      struct fid_mr **mr_fid)
+/* base_mr: what it is to be a part of, or NULL. */
+static int register_region(struct fid *fid, const struct fi_mr_attr *attr,
+			   const struct fid_mr *base_mr, uint64_t flags, struct fid_mr **mr_fid)
 {
 	struct gamma_domain *domain = gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
 	struct gamma_mr *mr;
 	int ret;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || !attr)
-		return -FI_EINVAL;
 	ret = check_attr(domain->fabric->api_version, attr, flags);
 	if (ret)
 		return ret;
@@ -206,6 +248,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->domain = domain;
 	mr->access = attr->access;
 	ret = copy_iov(mr, attr);
+	if (!ret)
+		ret = take_base(mr, base_mr);
 	/* Peers use addresses of this process, or offsets from 0. */
 	mr->offset = domain->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) mr->iov[0].iov_base : 0;
 	mr->mr_fid.fid.fclass = FI_CLASS_MR;
@@ -221,11 +265,34 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return ret;
 	}
 	gamma_refs_take(&domain->refs);
+	if (mr->base)
+		gamma_refs_take(&mr->base->refs);
 	*mr_fid = &mr->mr_fid; /* before the event can be read */
 	ret = domain->reports_mr ? report_registered(mr) : 0;
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;
+}
+
+static const struct fid_mr *base_of(const struct gamma_domain *domain,
+				    const struct fi_mr_attr *attr)
+{
+	const struct newest_mr_attr *newest =
+		(const void *) ((const char *) attr + offsetof(struct fi_mr_attr, device));
+
+	return FI_VERSION_GE(domain->fabric->api_version, FI_VERSION(2, 0)) ? newest->base_mr
+									    : NULL;
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr_fid)
+{
+	const struct gamma_domain *domain =
+		gamma_container_of(fid, struct gamma_domain, domain_fid.fid);
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr)
+		return -FI_EINVAL;
+	return register_region(fid, attr, base_of(domain, attr), flags, mr_fid);
 }
 
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
@@ -241,7 +308,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 		.context = context,
 	};
 
-	return mr_regattr(fid, &attr, flags, mr);
+	return register_region(fid, &attr, NULL, flags, mr);
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,

@@ -14,6 +14,8 @@ struct gamma_mr {
 	struct fid_mr mr_fid;
 	struct gamma_domain *domain;
 	struct gamma_list bucket; /* of domain->mrs */
+	struct gamma_mr *base;    /* the region that it is a part of, or NULL */
+	int refs;                 /* regions that are parts of it; atomic */
 	struct gamma_cntr *cntr;  /* bound, counts remote accesses; or NULL */
 	uint64_t cntr_flags;      /* FI_REMOTE_WRITE, FI_REMOTE_READ */
 	uint64_t access;          /* FI_REMOTE_READ, ... */
