@@ -320,6 +320,27 @@ static void error__old_structure_is_not_overrun(void **state)
 	fake_close(fake);
 }
 
+/* From 1.20 on it ends with an address, which no error here has. */
+static void error__address_of_newer_structures(void **state)
+{
+	static const uint32_t versions[] = {FI_VERSION(1, 19), FI_VERSION(1, 20), FI_VERSION(2, 1)};
+	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
+	const size_t place = offsetof(struct fi_cq_err_entry, err_data_size) + 8;
+
+	for (unsigned i = 0; i < gamma_array_size(versions); i++) {
+		struct fi_cq_err_entry error[2] = {{0}};
+		fi_addr_t address = 4711;
+
+		inside(cq)->domain->fabric->api_version = versions[i];
+		memcpy((char *) error + place, &address, sizeof(address));
+		put_error(cq, 1, FI_EIO, NULL);
+		assert_int_equal(fi_cq_readerr(cq, error, 0), 1);
+		memcpy(&address, (char *) error + place, sizeof(address));
+		assert_int_equal(address, i ? FI_ADDR_NOTAVAIL : 4711);
+	}
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
 static void error__unknown_source_is_its_address(void **state)
 {
 	struct fid_cq *cq = open_cq(*state, FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE);
@@ -761,6 +782,7 @@ int main(void)
 		TEST(error__text_in_our_buffer_or_the_callers),
 		TEST(error__entry_used_again),
 		cmocka_unit_test(error__old_structure_is_not_overrun),
+		TEST(error__address_of_newer_structures),
 		TEST(error__unknown_source_is_its_address),
 		TEST(sread__without_wait_object),
 		TEST(sread__time_is_up),

@@ -309,6 +309,17 @@ static void give_err_data(const struct gamma_cq *cq, struct gamma_cq_error *erro
 	entry->err_data_size = len;
 }
 
+/* From version 1.20 on the structure ends with the address that is to blame. The only errors with
+ * one are about authorization keys (FI_AV_AUTH_KEY), which are not offered. */
+static void give_no_address(const struct gamma_cq *cq, struct fi_cq_err_entry *entry)
+{
+	const size_t place = offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t);
+	const fi_addr_t none = FI_ADDR_NOTAVAIL;
+
+	if (FI_VERSION_GE(cq->domain->fabric->api_version, FI_VERSION(1, 20)))
+		memcpy((char *) entry + place, &none, sizeof(none));
+}
+
 static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	struct gamma_cq *cq = cq_of(cq_fid);
@@ -327,6 +338,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry, 
 	entry->err = error->err;
 	entry->prov_errno = error->prov_errno;
 	give_err_data(cq, error, entry);
+	give_no_address(cq, entry);
 	/* The previous entry's err_data is no longer valid. */
 	if (cq->reserve)
 		free(cq->last_error);
