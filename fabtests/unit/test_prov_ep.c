@@ -172,6 +172,44 @@ static void bind__shared_contexts_only_if_announced(void **state)
 	fi_freeinfo(info);
 }
 
+static void refuse_tx(struct fake *fake, const struct fi_tx_attr *attr)
+{
+	struct fi_tx_attr copy = *attr;
+	struct fid_stx *stx;
+
+	assert_int_equal(fi_stx_context(fake->domain, &copy, &stx, NULL), -FI_EINVAL);
+}
+
+static void refuse_rx(struct fake *fake, const struct fi_rx_attr *attr)
+{
+	struct fi_rx_attr copy = *attr;
+	struct fid_ep *srx;
+
+	assert_int_equal(fi_srx_context(fake->domain, &copy, &srx, NULL), -FI_EINVAL);
+}
+
+static void shared_contexts__ask_for_too_much(void **state)
+{
+	struct fi_tx_attr groups = {.op_flags = FI_MULTICAST, .caps = FI_MULTICAST | FI_SEND};
+	struct fake *fake = *state;
+	struct fid_stx *stx;
+
+	refuse_tx(fake, &(struct fi_tx_attr){.op_flags = FI_COMMIT_COMPLETE});
+	refuse_tx(fake, &(struct fi_tx_attr){.caps = FI_HMEM});
+	refuse_tx(fake, &(struct fi_tx_attr){.rma_iov_limit = GAMMA_IOV_LIMIT + 1});
+	refuse_tx(fake, &(struct fi_tx_attr){.comp_order = FI_ORDER_STRICT});
+	refuse_tx(fake, &(struct fi_tx_attr){.size = GAMMA_TX_SIZE + 1});
+	refuse_tx(fake, &(struct fi_tx_attr){.inject_size = 1 << 30});
+	refuse_rx(fake, &(struct fi_rx_attr){.op_flags = FI_PEEK});
+	refuse_rx(fake, &(struct fi_rx_attr){.caps = FI_HMEM});
+	refuse_rx(fake, &(struct fi_rx_attr){.comp_order = FI_ORDER_STRICT});
+	refuse_rx(fake, &(struct fi_rx_attr){.msg_order = FI_ORDER_DATA});
+	refuse_rx(fake, &(struct fi_rx_attr){.size = GAMMA_RX_SIZE + 1});
+	/* Either type of endpoint may use it. */
+	assert_int_equal(fi_stx_context(fake->domain, &groups, &stx, NULL), 0);
+	assert_int_equal(fi_close(&stx->fid), 0);
+}
+
 static void bind__after_enabling_only_counters(void **state)
 {
 	struct fake *fake = *state;
@@ -500,6 +538,7 @@ int main(void)
 		BARE(bind__cntr_rules),
 		BARE(bind__one_av_and_one_eq),
 		BARE(bind__shared_contexts_only_if_announced),
+		BARE(shared_contexts__ask_for_too_much),
 		BARE(bind__after_enabling_only_counters),
 		BARE(enable__needs_av_and_queues),
 		BARE(enable__memory_alone_needs_no_receive_queue),

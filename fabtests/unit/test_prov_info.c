@@ -183,22 +183,30 @@ static void caps__of_a_half(void **state)
 	fi_freeinfo(info);
 }
 
-/* Groups of peers came with 2.0, behind the fields that the headers here have. */
-static void groups__of_peers_are_refused(void **state)
+/* A field at that place behind the one named tclass, which the headers here need not have: it
+ * counts from a version on. */
+static void refuse_newer(size_t place, uint32_t since, const char *field)
 {
 	struct {
 		struct fi_domain_attr attr;
 		uint32_t more[16];
 	} newer = {.attr = {0}};
 	struct fi_domain_attr *own = hints->domain_attr;
-	size_t place = offsetof(struct fi_domain_attr, tclass) + 16;
 
-	(void) state;
+	place += offsetof(struct fi_domain_attr, tclass);
 	memcpy((char *) &newer + place, &(uint32_t){7}, sizeof(uint32_t));
 	hints->domain_attr = &newer.attr;
 	assert_null(gamma_attr_check_hints(V117, FI_EP_RDM, 1500, hints));
-	refuse(FI_VERSION(2, 0), FI_EP_RDM, "domain_attr->max_group_id");
+	assert_null(gamma_attr_check_hints(since - 1, FI_EP_RDM, 1500, hints));
+	refuse(since, FI_EP_RDM, field);
 	hints->domain_attr = own;
+}
+
+static void newest__attributes_are_refused(void **state)
+{
+	(void) state;
+	refuse_newer(8, FI_VERSION(1, 20), "domain_attr->max_ep_auth_key");
+	refuse_newer(16, FI_VERSION(2, 0), "domain_attr->max_group_id");
 }
 
 static void attributes__defaults(void **state)
@@ -532,7 +540,7 @@ int main(void)
 		TEST(attributes__echoed),
 		TEST(attributes__no_less_than_asked),
 		TEST(caps__of_a_half),
-		TEST(groups__of_peers_are_refused),
+		TEST(newest__attributes_are_refused),
 		TEST(attributes__defaults),
 		TEST(attributes__dgram_fits_a_frame),
 		TEST(attributes__too_much_is_refused),

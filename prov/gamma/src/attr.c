@@ -125,13 +125,18 @@ static bool mr_mode_fits(uint32_t api_version, int mode)
 	return true;
 }
 
-/* Groups of peers, by numbers in addresses, are not offered. */
-static bool wants_groups(uint32_t api_version, const struct fi_domain_attr *attr)
+/* What newer versions can ask for, and is not offered: several authorization keys of an endpoint,
+ * and groups of peers, by numbers in addresses. */
+static const char *check_newest(uint32_t api_version, const struct fi_domain_attr *attr)
 {
 	const struct newest_domain_attr *newest =
 		(const void *) ((const char *) attr + offsetof(struct fi_domain_attr, tclass));
 
-	return FI_VERSION_GE(api_version, FI_VERSION(2, 0)) && newest->max_group_id;
+	if (FI_VERSION_GE(api_version, FI_VERSION(1, 20)) && newest->max_ep_auth_key)
+		return "domain_attr->max_ep_auth_key";
+	if (FI_VERSION_GE(api_version, FI_VERSION(2, 0)) && newest->max_group_id)
+		return "domain_attr->max_group_id";
+	return NULL;
 }
 
 static const char *check_domain(uint32_t api_version, const struct fi_domain_attr *attr,
@@ -170,9 +175,7 @@ static const char *check_domain(uint32_t api_version, const struct fi_domain_att
 		return "domain_attr->auth_key_size";
 	if (attr->max_err_data > GAMMA_MAX_ERR_DATA)
 		return "domain_attr->max_err_data";
-	if (wants_groups(api_version, attr))
-		return "domain_attr->max_group_id";
-	return NULL;
+	return check_newest(api_version, attr);
 }
 
 static const char *check_ep(const struct fi_ep_attr *attr, enum fi_ep_type type,
@@ -263,6 +266,14 @@ const char *gamma_attr_check_hints(uint32_t api_version, enum fi_ep_type type, s
 	return field;
 }
 
+/* NULL: there is nothing to refuse. */
+static int refuse_field(const char *field)
+{
+	if (field)
+		GAMMA_INFO(CORE, "fi_info.%s asks for more than fi_getinfo returned\n", field);
+	return field ? -FI_EINVAL : 0;
+}
+
 int gamma_attr_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu)
 {
 	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
@@ -270,9 +281,24 @@ int gamma_attr_check_info(uint32_t api_version, const struct fi_info *info, size
 
 	if (type == FI_EP_RDM || type == FI_EP_DGRAM)
 		field = gamma_attr_check_hints(api_version, type, mtu, info);
-	if (field)
-		GAMMA_INFO(CORE, "fi_info.%s asks for more than fi_getinfo returned\n", field);
-	return field ? -FI_EINVAL : 0;
+	return refuse_field(field);
+}
+
+/* A shared context serves endpoints of both types. */
+int gamma_attr_check_shared_tx(const struct fi_tx_attr *attr, size_t mtu)
+{
+	struct ability rdm = ability_of(FI_EP_RDM, mtu), dgram = ability_of(FI_EP_DGRAM, mtu);
+	const char *field = check_tx(attr, &rdm);
+
+	return field && check_tx(attr, &dgram) ? refuse_field(field) : 0;
+}
+
+/* Datagrams are received with no more than messages are. */
+int gamma_attr_check_shared_rx(const struct fi_rx_attr *attr, size_t mtu)
+{
+	struct ability rdm = ability_of(FI_EP_RDM, mtu);
+
+	return refuse_field(check_rx(attr, &rdm));
 }
 
 /* ---- the attributes to return ---- */

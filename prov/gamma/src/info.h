@@ -34,6 +34,9 @@ static inline bool gamma_attr_several_contexts(size_t count)
 /* Whether an endpoint with this info can be opened (its fields may have been changed):
  * 0, or -FI_EINVAL after an info line that names the field. */
 int gamma_attr_check_info(uint32_t api_version, const struct fi_info *info, size_t mtu);
+/* The same of a context that endpoints share. */
+int gamma_attr_check_shared_tx(const struct fi_tx_attr *attr, size_t mtu);
+int gamma_attr_check_shared_rx(const struct fi_rx_attr *attr, size_t mtu);
 /* Whether an endpoint of that type can satisfy the hints: NULL, or the field that it cannot. */
 const char *gamma_attr_check_hints(uint32_t api_version, enum fi_ep_type type, size_t mtu,
 				   const struct fi_info *hints);

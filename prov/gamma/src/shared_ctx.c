@@ -145,9 +145,10 @@ int gamma_shared_ctx_open_rx(struct fid_domain *domain_fid, struct fi_rx_attr *a
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
 	struct gamma_srx *srx;
+	int ret = attr ? gamma_attr_check_shared_rx(attr, domain->nic.mtu) : 0;
 
-	if (attr && (attr->size > GAMMA_RX_SIZE || attr->iov_limit > GAMMA_IOV_LIMIT))
-		return -FI_EINVAL;
+	if (ret)
+		return ret;
 	srx = calloc(1, sizeof(*srx));
 	if (!srx)
 		return -FI_ENOMEM;
@@ -190,10 +191,10 @@ int gamma_shared_ctx_open_tx(struct fid_domain *domain_fid, struct fi_tx_attr *a
 	struct gamma_domain *domain =
 		gamma_container_of(domain_fid, struct gamma_domain, domain_fid);
 	struct gamma_stx *stx;
+	int ret = attr ? gamma_attr_check_shared_tx(attr, domain->nic.mtu) : 0;
 
-	if (attr && (attr->size > GAMMA_TX_SIZE || attr->iov_limit > GAMMA_IOV_LIMIT ||
-		     attr->inject_size > gamma_settings.inject_size))
-		return -FI_EINVAL;
+	if (ret)
+		return ret;
 	stx = calloc(1, sizeof(*stx));
 	if (!stx)
 		return -FI_ENOMEM;
