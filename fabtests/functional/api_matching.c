@@ -485,7 +485,7 @@ static void test_source_error(bool sender)
 	struct fi_cq_err_entry error = {0};
 	struct completion completion;
 	struct message message, answer;
-	struct name own, theirs;
+	struct name own, theirs, writer = {.len = 0};
 	struct node node;
 
 	node_open(&node, &(struct node_options){.caps = FI_SOURCE | FI_SOURCE_ERR | FI_RMA});
@@ -508,11 +508,16 @@ static void test_source_error(bool sender)
 		CHECK_EQ(error.err, FI_EADDRNOTAVAIL);
 		CHECK_EQ(error.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
 		CHECK_EQ(error.data, 77);
+		writer.len = error.err_data_size;
+		CHECK(writer.len && writer.len <= sizeof(writer.bytes));
+		memcpy(writer.bytes, error.err_data, writer.len);
 		message_receive(&node, &message);
 		wait_error(node.rx_cq, &error);
 		CHECK_EQ(error.err, FI_EADDRNOTAVAIL);
 		CHECK(error.op_context == &message);
 		message_check(&message, 1, 40);
+		CHECK_EQ(error.err_data_size, writer.len);
+		CHECK_EQ(memcmp(error.err_data, writer.bytes, writer.len), 0);
 		CHECK_EQ(fi_av_insert(node.av, error.err_data, 1, &node.peer, 0, NULL), 1);
 		message_fill(&answer, 2);
 		message_send(&node, &answer);

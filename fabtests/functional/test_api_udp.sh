@@ -28,6 +28,8 @@ client_host=node01 run "UDP, one host" "${sampled[@]}"
 gamma_env+=(FI_GAMMA_LINK=udp6)
 mapfile -t sampled < <(sample 2 "${steady[@]}")
 run "UDP over IPv6" "${sampled[@]}"
+# Its address is longer than the one that is kept of it.
+run "UDP over IPv6, an unknown peer" source_error
 counted_clean "UDP over IPv6"
 mapfile -t sampled < <(sample 0 "${restless[@]}")
 run "UDP over IPv6, endpoints that come and go" "${sampled[@]}"

@@ -67,20 +67,26 @@ void gamma_completion_write_sent(struct gamma_fi_ep *ep, const struct gamma_post
 	gamma_cq_write(ep->tx_cq, completion);
 }
 
+void gamma_completion_write_unknown_source(struct gamma_fi_ep *ep,
+					   const struct gamma_completion *completion,
+					   const struct gamma_addr *source)
+{
+	struct gamma_addr shown = *source;
+
+	gamma_endpoint_show_addr(ep->endpoint, &shown);
+	gamma_cq_write_unknown_source(ep->rx_cq, completion, &shown);
+}
+
 GAMMA_NOINLINE static void write_rx_error(struct gamma_fi_ep *ep,
 					  struct gamma_completion completion, uint64_t lost,
 					  int error, const struct gamma_addr *source)
 {
-	struct gamma_addr shown;
-
 	if (error) {
 		gamma_cq_write_error(ep->rx_cq, &completion, -error, 0, ep->cause);
 	} else if (lost) {
 		gamma_cq_write_error(ep->rx_cq, &completion, FI_ETRUNC, lost, NULL);
 	} else {
-		shown = *source;
-		gamma_endpoint_show_addr(ep->endpoint, &shown);
-		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &shown);
+		gamma_completion_write_unknown_source(ep, &completion, source);
 	}
 }
 

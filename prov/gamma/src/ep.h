@@ -445,6 +445,11 @@ void gamma_completion_write_sent(struct gamma_fi_ep *ep, const struct gamma_post
 void gamma_completion_write_rx(struct gamma_fi_ep *ep, struct gamma_rx *rx,
 			       const struct gamma_envelope *envelope, uint64_t placed, int error,
 			       fi_addr_t source, const struct gamma_addr *source_addr);
+/* What has come from a peer that the address vector does not have, with FI_SOURCE_ERR: an error
+ * with the address, as the program may insert it. */
+void gamma_completion_write_unknown_source(struct gamma_fi_ep *ep,
+					   const struct gamma_completion *completion,
+					   const struct gamma_addr *source);
 /* An unmatched receive ends with a positive FI_E*. */
 void gamma_completion_write_unmatched(struct gamma_fi_ep *ep, const struct gamma_rx *rx, int error);
 /* A multi-receive buffer is released, and no completion of a message reports it. */

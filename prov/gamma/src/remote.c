@@ -244,7 +244,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 	if (ep->want_source)
 		completion.source = gamma_source_of(ep, flow);
 	if (ep->source_err && completion.source == FI_ADDR_NOTAVAIL)
-		gamma_cq_write_unknown_source(ep->rx_cq, &completion, &flow->addr);
+		gamma_completion_write_unknown_source(ep, &completion, &flow->addr);
 	else
 		gamma_cq_write(ep->rx_cq, completion);
 }
