@@ -309,7 +309,7 @@ start_hosts() {
 abandon_start() {
 	local status=$?
 	set +e
-	trap '' INT TERM
+	trap '' INT TERM HUP
 	say "lab $name did not come up; what was made of it is removed" >&2
 	# shellcheck disable=SC2046
 	kill $(jobs -p) 2>/dev/null || :

@@ -421,6 +421,19 @@ for bad in "--nics 5" "--nics 0" "--one-switch" "--rate gam1=1gbit" "--nics 2 --
 	check "refused: up 2 $bad" refused '^lab: up: ' multi up 2 $bad
 done
 
+# A terminal that goes away hangs up more than once.
+hung_up() {
+	local up
+	setsid "$lab_tool" -n "$multi" up 2 >"$work/up" 2>&1 &
+	up=$!
+	until_true 20 test -e "/run/gamma-lab/$multi/hosts" && kill -HUP "$up" &&
+		until_true 20 grep -q 'did not come up' "$work/up" || return 1
+	kill -HUP -- "-$up" 2>/dev/null || true
+	wait "$up" || true
+	[ ! -e "/run/gamma-lab/$multi" ]
+}
+check "an up that is hung up leaves nothing" hung_up
+
 # ---- down --------------------------------------------------------------------------------
 
 "$lab_tool" -n "$lab_name" exec 1 \
