@@ -52,6 +52,12 @@ lab gammad start >/dev/null || { not_ok "gammad starts" && finish; }
 discovers "all hosts are found without a file" 0 \
 	"^node03 +$node03 gam0 +10 Gbit/s +9000 [0-9.]+ +1 +0/72 9000 pass +[0-9.]+$"
 check "four hosts" [ "$(grep -c '^node0[1-4] ' "$work/found")" -eq 4 ]
+closed() { # its output: what it prints must not go into a socket
+	local status=0
+	on node01 sh -c "exec '$tool' --wait 0.2 <&- >&-" 2>"$work/found" || status=$?
+	[ "$status" -eq 2 ] && grep -Eqx 'gamma-discover: the output is incomplete(: Bad file descriptor)?' "$work/found"
+}
+check "a closed standard output" closed
 discovers "JSON" 0 '"host": "node02"' --json
 check "it is JSON" jq -e 'length == 4 and all(.full_frame_passes or .self) and
 	all(.release | test("^[0-9.]+$"))' "$work/found"
