@@ -76,8 +76,20 @@ static ssize_t receive(int fd, void *message, size_t room)
 	return ready == 1 ? recv(fd, message, room, 0) : -1;
 }
 
+/* Once, and not of a list that is refused. */
+static void show_list_head(void)
+{
+	static bool shown;
+
+	if (!shown)
+		printf("%-15s %-17s %5s %10s %10s %8s\n", "NIC", "MAC", "port", "user", "process",
+		       "handle");
+	shown = true;
+}
+
 static void show_entry(const struct gamma_broker_entry *entry)
 {
+	show_list_head();
 	printf("%-15.16s %02x:%02x:%02x:%02x:%02x:%02x %5u %10u %10u %08x%s\n", entry->nic,
 	       entry->mac[0], entry->mac[1], entry->mac[2], entry->mac[3], entry->mac[4],
 	       entry->mac[5], entry->port, entry->tenant, entry->pid, entry->handle,
@@ -94,6 +106,8 @@ static void show_state(const struct gamma_broker_state *state)
 
 static void show_done(const char *command, uint32_t count)
 {
+	if (!strcmp(command, "list"))
+		show_list_head();
 	if (!strcmp(command, "revoke"))
 		printf("%u endpoints revoked; no others until gammactl allow\n", count);
 	else if (!strcmp(command, "allow"))
@@ -188,9 +202,6 @@ static int ask_on(int fd, enum gamma_broker_type type, uint32_t uid, const char 
 	gamma_broker_message_init_header(&request.header, type, len, GAMMA_BROKER_OK);
 	if (send(fd, &request, len, MSG_NOSIGNAL) != (ssize_t) len)
 		return fail(command, no_answer(-1));
-	if (type == GAMMA_BROKER_LIST)
-		printf("%-15s %-17s %5s %10s %10s %8s\n", "NIC", "MAC", "port", "user", "process",
-		       "handle");
 	return show(fd, command);
 }
 

@@ -42,6 +42,7 @@ check "a user may ask for its state" user_on labuser node01 "$gammactl" status
 check_fails "an id that stands for others gets no endpoint" "a subordinate one" \
 	user_on nobody node01 fi_info -p gamma
 check_fails "but not for the list" "only root" user_on labuser node01 "$gammactl" list
+check "which then has no heading" [ "$(wc -l <"$work/check.out")" -eq 1 ]
 check_fails "nor revoke" "only root" user_on labuser node01 "$gammactl" revoke 1
 status=0
 user_on labuser node01 "$gammactl" list >/dev/null 2>&1 || status=$?
