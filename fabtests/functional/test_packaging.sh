@@ -102,6 +102,18 @@ module_file_is_whole() { # sed has put a value in each place
 		grep -qx "setenv FI_PROVIDER_PATH \"$(variable providerdir)\"" "$image/usr/share/gamma/modulefile"
 }
 check "the module file names the provider's folder" module_file_is_whole
+links_hold() { # those of the installed documents
+	local file link missing=0
+	for file in "$image"/usr/share/doc/gamma/*.md; do
+		while read -r link; do
+			[ -e "${file%/*}/$link" ] && continue
+			echo "${file##*/}: $link"
+			missing=1
+		done < <(grep -o '](\([^)#]*\)' "$file" | cut -c3- | grep -v '^http')
+	done
+	[ "$missing" -eq 0 ]
+}
+check "the installed documents link each other" links_hold
 check "debian/*.install name each file once" every_file_is_listed
 if [ -e "$abs_top_builddir/.libs/mca_btl_gamma.so" ] && [ -x "$abs_top_builddir/gammad/gammad" ]; then
 	check "and no other" each_pattern_names_a_file
