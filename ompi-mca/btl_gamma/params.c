@@ -87,8 +87,8 @@ int btl_gamma_params_register(void)
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->peer_timeout);
 	param("keepalive",
 	      "Seconds between keepalive probes to every peer, so that a process that only "
-	      "receives notices a dead host. 0 disables keepalives, for debugging: a stopped "
-	      "process does not answer within the peer timeout",
+	      "receives notices a dead host. 0 disables keepalives: use it to stop processes in a "
+	      "debugger",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_3, &component->keepalive);
 	param("async_progress",
 	      "Whether the provider's thread takes over when a process has not called MPI for "
@@ -100,13 +100,13 @@ int btl_gamma_params_register(void)
 	      "continue without a call of MPI. It costs processor time",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_4, &component->progress_thread);
 	param("ports",
-	      "Whether messages that fit one frame go to an active port of the provider: they are "
-	      "handled where they arrive, one copy less. Processes with another setting are sent "
-	      "messages as if it were 0",
+	      "Whether messages that fit one frame go to an active port of the provider: Open MPI "
+	      "handles them where they arrived, which saves a copy. Messages to and from a process "
+	      "that has 0 here are copied",
 	      MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_5, &component->ports);
 	param("ring_size",
-	      "Bytes of the ring that frames arrive in. It bounds what all peers together may "
-	      "have in flight to a process. 0: FI_GAMMA_RING_SIZE, or the provider's default",
+	      "Bytes of the receive ring, which bounds what all peers together may have in flight "
+	      "to a process. 0: FI_GAMMA_RING_SIZE, or the provider's default",
 	      MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_5, &component->ring_size);
 	param("receive_buffers", "Receive buffers to post, at least 2",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_9, &component->receive_buffers);

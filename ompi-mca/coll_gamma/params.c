@@ -84,22 +84,21 @@ int coll_gamma_params_register(void)
 		      MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &component->priority);
 	param("join_after",
 	      "Calls of collective operations on a communicator before its processes "
-	      "form a group: communicators that are used little pay nothing",
+	      "form a group, so that communicators that are rarely used cost nothing",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->join_after);
 	param("min_hosts",
-	      "Hosts that a communicator must have: on fewer, messages between two processes are "
-	      "as "
-	      "fast",
+	      "Hosts that a communicator must span; on fewer, messages between two processes are "
+	      "as fast",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->min_hosts);
 	param("short_hosts",
-	      "Hosts from which on gamma carries MPI_Barrier and MPI_Allreduce: on fewer, Open "
-	      "MPI's "
-	      "own are as fast",
+	      "Hosts from which on gamma carries MPI_Barrier and MPI_Allreduce; on fewer, Open "
+	      "MPI's own algorithms are as fast",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->short_hosts);
 	param("trial",
-	      "Calls of each operation and size by which a communicator compares gamma with the "
-	      "component before it, to keep the faster one; as many calls of either. 0: gamma has "
-	      "all sizes within its limits. Of different values the smallest one holds",
+	      "Calls of each operation and size that a communicator gives to gamma, and as many to "
+	      "the component before it, to keep the faster one. 0: no comparison, gamma carries "
+	      "all sizes within its limits. If processes have different values, the smallest one "
+	      "counts",
 	      MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &component->trial);
 	register_sizes(component);
 	/* For ompi_info: this release, not Open MPI's, which is the default. */

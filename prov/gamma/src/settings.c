@@ -66,28 +66,27 @@ static const struct number_setting numbers[] = {
 	{NUMBER(ring_size), 1, 4 << 20, 1 << 30, 64 << 10, "65536 to 1073741824 bytes",
 	 "Size of an endpoint's receive ring (default: 4194304)"},
 	{NUMBER(budget), 1, 128 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
-	 "Bytes of large messages that may be on their way to this host's NIC whatever is lost, "
-	 "unless its cable holds more; 0: no bound, losses or not (default: 131072)"},
+	 "Bytes of large messages that may be in flight to a NIC of this host even while frames "
+	 "are being lost; 0: no bound (default: 131072)"},
 	{NUMBER(inject_size), 1, 4096, GAMMA_EAGER_MAX, 64, "64 to 1048576 bytes",
 	 "Largest message that is copied and sent at once, as by fi_inject (default: 4096)"},
 	{NUMBER(eager_size), 1, 16384, GAMMA_EAGER_MAX, 0, "0 to 1048576 bytes",
 	 "Largest message that is sent before the receiver has a buffer for it (default: 16384; "
 	 "65536 where UDP may be used)"},
 	{NUMBER(unexpected_size), 1, 64 << 20, 1ull << 40, 0, "0 to 1099511627776 bytes",
-	 "Memory of an endpoint for messages that no receive was posted for; what is beyond it "
-	 "waits "
-	 "at its sender (default: 67108864)"},
+	 "Memory of an endpoint for unexpected messages; the data of further ones stays with the "
+	 "sender until a receive matches (default: 67108864)"},
 	{NUMBER(shm_size), 1, 64 << 10, 1 << 30, 0, "0 to 1073741824 bytes",
-	 "Shared memory for the frames to each process of this host that is sent to, rounded up to "
-	 "a "
-	 "power of two, 64K at least; 0: none, frames go through sockets (default: 65536)"},
+	 "Shared memory for each process of this host that this process sends to, rounded up to a "
+	 "power of two and to 64K; 0: none, frames go through sockets (default: 65536)"},
 	{NUMBER(peer_timeout), GAMMA_NS_PER_S, 120, 86400, GAMMA_NS_PER_MS,
 	 "0.001 to 86400 seconds",
-	 "Time without any answer until a peer counts as dead (default: 120)"},
+	 "Time without any answer until a peer is declared dead (default: 120)"},
 	{NUMBER(join_timeout), GAMMA_NS_PER_S, 60, 86400, GAMMA_NS_PER_MS, "0.001 to 86400 seconds",
 	 "Time that fi_join_collective waits for the other members of the set (default: 60)"},
 	{NUMBER(linger), GAMMA_NS_PER_MS, 1000, 600000, 0, "0 to 600000 milliseconds",
-	 "Time that closing an endpoint waits for its last acknowledgements (default: 1000)"},
+	 "Time that closing an endpoint may wait for its last acknowledgements, and until its "
+	 "peers know (default: 1000)"},
 };
 
 /* Yes or no. */
@@ -102,7 +101,7 @@ static const struct switch_setting switches[] = {
 	{"auto", offsetof(struct gamma_settings, automatic), false,
 	 "1: also serve applications that name no provider (default: 0)"},
 	{"payload_crc", offsetof(struct gamma_settings, payload_crc), false,
-	 "1: protect payloads by a checksum too, to and from this process (default: 0)"},
+	 "1: protect payloads by a checksum too, in both directions (default: 0)"},
 };
 
 /* One of a few words, kept as its index among them. */
@@ -120,9 +119,9 @@ static const struct choice_setting choices[] = {
 	 "both ends can; else udp), packet (Ethernet frames by a packet socket, the process's own "
 	 "or gammad's), udp (UDP datagrams, without privilege and through routers, over IPv4 where "
 	 "the NIC has an IPv4 address), udp6 (the same over IPv6), raw+udp (packet for short "
-	 "messages, udp over IPv4 for long ones), xdp (AF_XDP, for privileged processes, one on a "
-	 "NIC's queue), or auto (xdp where it can be had, else as with any); the same on all "
-	 "hosts (default: any)",
+	 "messages, udp over IPv4 for long ones), xdp (AF_XDP, for one privileged process on a "
+	 "NIC), or auto (xdp where available, else as with any); the same on all hosts "
+	 "(default: any)",
 	 {"any", "packet", "xdp", "auto", "udp", "udp6", "raw+udp"}},
 	{"multicast",
 	 offsetof(struct gamma_settings, multicast),
@@ -131,7 +130,7 @@ static const struct choice_setting choices[] = {
 	 {"auto", "0", "1", "no", "yes"}},
 	{"group_mac",
 	 offsetof(struct gamma_settings, group_mac),
-	 "Group MAC addresses of collective operations, which the member at place 0 draws: own "
+	 "Group MAC addresses of collective operations, chosen by the member at place 0: own "
 	 "(03:47:4d:...), or ip (01:00:5e:..., which the members report by IGMP, for switches "
 	 "that forward only groups that they have heard of) (default: own)",
 	 {"own", "ip"}},
@@ -157,7 +156,7 @@ void gamma_settings_define(void)
 	for (i = 0; i < gamma_array_size(texts); i++)
 		fi_param_define(&gamma_prov, texts[i].name, FI_PARAM_STRING, "%s", texts[i].help);
 	for (i = 0; i < gamma_array_size(numbers); i++)
-		fi_param_define(&gamma_prov, numbers[i].name, FI_PARAM_STRING, "%s: %s",
+		fi_param_define(&gamma_prov, numbers[i].name, FI_PARAM_STRING, "%s. Valid: %s",
 				numbers[i].help, numbers[i].range);
 	for (i = 0; i < gamma_array_size(switches); i++)
 		fi_param_define(&gamma_prov, switches[i].name, FI_PARAM_STRING, "%s",
