@@ -492,10 +492,13 @@ class Soak:
 
 
 def duration_of(text):
-    """A time for argparse, in any unit; a thousand hours is the most."""
-    value = float(text)
+    """A time for argparse, in any unit."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
     if not 0 < value <= 3600000:
-        raise argparse.ArgumentTypeError(f"{text}: must be more than 0, and 1000 hours at most")
+        raise argparse.ArgumentTypeError(f"'{text}' is no time above 0")
     return value
 
 

@@ -142,6 +142,10 @@ if [ -x "${bench[0]}" ]; then
 		"error: --json /tmp: a folder" "${bench[@]}" --build "$abs_top_builddir" --json /tmp latency
 	check_fails "bench: no such part" "error: there is no part nosuch" \
 		"${bench[@]}" --build "$abs_top_builddir" nosuch
+	for time in 0 -1 nan x; do
+		check_fails "quickstart soak --hours $time" "error: argument --hours: '$time' is no time above 0" \
+			"$top_srcdir/quickstart" soak "--hours=$time"
+	done
 	check_fails "quickstart bench: no such part, before anything is installed or built" \
 		"error: there is no part nosuch" "$top_srcdir/quickstart" bench --quick nosuch
 	check "quickstart bench --help" "$top_srcdir/quickstart" bench --help
