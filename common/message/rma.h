@@ -79,8 +79,9 @@ int gamma_rma_requester_refusal_error(enum gamma_refusal refusal);
 
 /* ---- the target's side, provided by the interface layer ---- */
 
-/* Keys of the areas of an operation but its last, each once. */
+/* Keys of the areas of an operation but its last, each once, and their length together. */
 struct gamma_rma_keys {
+	uint64_t length; /* bytes */
 	unsigned count;
 	uint64_t key[GAMMA_RMA_IOV_MAX];
 };

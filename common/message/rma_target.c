@@ -65,11 +65,14 @@ static bool note_key(struct gamma_flow *flow, const struct gamma_fields *fields)
 		*keys = calloc(1, sizeof(**keys));
 	if (gamma_likely(!*keys))
 		return !more;
-	if (!(fields->rma_length & GAMMA_RMA_CONTINUES))
+	if (!(fields->rma_length & GAMMA_RMA_CONTINUES)) {
 		(*keys)->count = 0;
+		(*keys)->length = 0;
+	}
 	if (!more || fields->rma_length == GAMMA_RMA_MORE ||
 	    fields->rma_length == (GAMMA_RMA_MORE | GAMMA_RMA_CONTINUES))
 		return true;
+	(*keys)->length += fields->rma_length & ~(GAMMA_RMA_MORE | GAMMA_RMA_CONTINUES);
 	while (i < (*keys)->count && (*keys)->key[i] != fields->rma_key)
 		i++;
 	if (i < GAMMA_RMA_IOV_MAX) {

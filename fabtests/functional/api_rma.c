@@ -66,7 +66,7 @@ static size_t call_len(int call)
 	return call >= 1 && call <= 3 ? 3 * PIECE : PIECE;
 }
 
-static void expect_data(struct node *node)
+static void expect_data(struct node *node, size_t len)
 {
 	struct completion completion;
 
@@ -74,6 +74,7 @@ static void expect_data(struct node *node)
 	CHECK_EQ(completion.entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
 	CHECK(completion.entry.op_context == NULL);
 	CHECK(completion.entry.data == call_data);
+	CHECK_EQ(completion.entry.len, len);
 }
 
 static void test_rma_writes(bool sender)
@@ -90,7 +91,7 @@ static void test_rma_writes(bool sender)
 			/* Behind it in order: when this has come, so has that. */
 			put_and_wait(&node, &region, 0, REGION - 1, 1);
 		} else if (call == 3 || call == 4 || call == 6) {
-			expect_data(&node);
+			expect_data(&node, call_len(call));
 			region_check(region.bytes + 10000 * call, (unsigned) call, call_len(call));
 		}
 		aside_sync();

@@ -231,7 +231,7 @@ static void on_touched(void *context, struct gamma_flow *flow,
 	struct gamma_completion completion = {
 		.flags = (atomic ? FI_ATOMIC : FI_RMA) |
 			 (writes ? FI_REMOTE_WRITE : FI_REMOTE_READ) | FI_REMOTE_CQ_DATA,
-		.len = access->length,
+		.len = access->length + (access->before ? access->before->length : 0),
 		.source = FI_ADDR_NOTAVAIL,
 	};
 
