@@ -34,6 +34,7 @@ struct gamma_limits {
 	bool random_start;        /* frame numbers begin at random, else at 0 */
 	uint16_t overhead;        /* bytes of the headers of IP and UDP before a frame; raw: 0 */
 	uint32_t rail_mtu;        /* bytes: largest MTU of the NICs, if there are several; else 0 */
+	uint64_t frame_ns; /* ns that a full frame takes at the slowest NIC's speed; 0: unknown */
 };
 
 /* One of the endpoint's own NICs, if it has several. */

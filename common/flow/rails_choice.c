@@ -222,15 +222,38 @@ static void note_bound(struct gamma_flow *flow, bool spread)
 	}
 }
 
+/* As measured, else as the NICs say; 0: it does not matter. */
+static uint64_t likely_frame_time(const struct gamma_flow *flow, unsigned r)
+{
+	uint64_t said = flow->local->limits.frame_ns;
+
+	if (flow->rails->rail[r].frame_ns)
+		return flow->rails->rail[r].frame_ns;
+	if (said || rails_of_long(flow) == 1u << r) /* alone, it keeps no other one waiting */
+		return said;
+	return gamma_rails_choice_frame_time(flow->rails, r);
+}
+
 /* In trains more of them, up to a whole train, where they are through soon: through a slow port
  * the other rails would have nothing to do meanwhile. */
 static uint8_t turn_of(const struct gamma_flow *flow, unsigned r)
 {
-	uint64_t frames = GAMMA_RAIL_TURN_US * GAMMA_NS_PER_US /
-			  gamma_rails_choice_frame_time(flow->rails, r);
 	uint64_t train = gamma_min(flow->local->own_rails[r].train, UINT8_MAX);
+	uint64_t time = likely_frame_time(flow, r);
+	uint64_t frames = time ? GAMMA_RAIL_TURN_US * GAMMA_NS_PER_US / time : train;
 
 	return (uint8_t) gamma_max(gamma_min(frames, train), GAMMA_RAIL_TURN);
+}
+
+/* A rail by which nothing is under way begins anew: a message that one turn can carry is not
+ * divided. */
+static bool begins_turn(const struct gamma_flow *flow)
+{
+	const struct gamma_rails *rails = flow->rails;
+
+	return !rails->turn || !gamma_rails_is_usable(rails, rails->spread) ||
+	       flow->local->rails_busy >> rails->spread & 1 ||
+	       !rails->rail[rails->spread].in_flight;
 }
 
 /* A few frames in a row, since they leave in one call and arrive together. */
@@ -242,8 +265,7 @@ uint8_t gamma_rails_choice_next(struct gamma_flow *flow, bool spread)
 	if (flow->local->rails_udp)
 		note_bound(flow, spread);
 	if (spread) {
-		if (!rails->turn || !gamma_rails_is_usable(rails, rails->spread) ||
-		    flow->local->rails_busy >> rails->spread & 1) {
+		if (begins_turn(flow)) {
 			rails->spread = least_loaded(flow);
 			rails->turn = turn_of(flow, rails->spread);
 		}

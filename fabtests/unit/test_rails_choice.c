@@ -169,6 +169,44 @@ static void twins__both_nics_by_whole_trains(void **state)
 	assert_int_equal(gamma_rails_choice_run(&flow, 3, TRAIN), 0);
 }
 
+/* What one turn carries, before anything has been measured: by the speed that the NICs name, or as
+ * if by slow ones. */
+static void twins__a_turn_before_measurements(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	for (unsigned r = 0; r < 4; r++)
+		rails.rail[r].frame_ns = 0;
+	take_frames(2 * GAMMA_RAIL_TURN, taken);
+	assert_int_equal(taken[2], GAMMA_RAIL_TURN);
+	rails.rail[2].in_flight = rails.rail[3].in_flight = 0;
+	local.limits.frame_ns = 1200;
+	take_frames(TRAIN, taken);
+	assert_int_equal(taken[2], TRAIN);
+	/* The only one: */
+	local.rails_udp = 4;
+	rails.rail[1].state = rails.rail[3].state = GAMMA_RAIL_UNPROVEN;
+	rails.rail[2].in_flight = 0;
+	local.limits.frame_ns = 0;
+	take_frames(TRAIN, taken);
+	assert_int_equal(taken[2], TRAIN);
+	assert_true(gamma_rails_choice_turn_is_over(&flow));
+}
+
+/* Short trains, each of which is through before the next one begins, are not divided. */
+static void twins__a_new_turn_when_nothing_is_under_way(void **state)
+{
+	unsigned taken[4];
+
+	(void) state;
+	for (int i = 0; i < 10; i++) {
+		take_frames(12, taken);
+		assert_true(taken[2] == 12 || taken[3] == 12);
+		rails.rail[2].in_flight = rails.rail[3].in_flight = 0;
+	}
+}
+
 /* A train would keep a slow port busy for long, and the other one idle. */
 static void twins__fewer_frames_by_slow_ports(void **state)
 {
@@ -219,6 +257,8 @@ int main(void)
 		CHOICE_TEST(choose__writes_keep_their_order),
 		CHOICE_TEST(choose__a_write_goes_on_without_a_rail_that_fails),
 		cmocka_unit_test_setup(twins__both_nics_by_whole_trains, setup_twins),
+		cmocka_unit_test_setup(twins__a_turn_before_measurements, setup_twins),
+		cmocka_unit_test_setup(twins__a_new_turn_when_nothing_is_under_way, setup_twins),
 		cmocka_unit_test_setup(twins__fewer_frames_by_slow_ports, setup_twins),
 		cmocka_unit_test_setup(twins__a_nic_without_udp_takes_raw_frames, setup_twins),
 		cmocka_unit_test_setup(twins__raw_frames_where_neither_has_udp, setup_twins),

@@ -170,6 +170,20 @@ static uint64_t speed_of_all(const struct gamma_domain *domain)
 	return speed;
 }
 
+/* Of the slowest NIC, ns; 0: one of them does not say how fast it is. */
+static uint64_t frame_time(const struct gamma_domain *domain)
+{
+	const struct gamma_nic *nic = &domain->nic;
+	uint64_t longest = 0;
+
+	for (unsigned i = 0; i <= domain->more_count; nic = &domain->more[i++]) {
+		if (!nic->speed)
+			return 0;
+		longest = gamma_max(longest, nic->mtu * 8 * GAMMA_NS_PER_S / nic->speed);
+	}
+	return longest;
+}
+
 static void set_nic(struct gamma_endpoint_nic *to, const struct gamma_nic *nic, bool udp)
 {
 	to->ifindex = nic->ifindex;
@@ -218,6 +232,7 @@ static int create_endpoint(struct gamma_fi_ep *ep)
 				.peer_timeout = gamma_settings.peer_timeout,
 				.forget = 30 * GAMMA_NS_PER_S,
 				.payload_crc = gamma_settings.payload_crc,
+				.frame_ns = frame_time(ep->domain),
 			},
 	};
 	int ret = ep->sep ? gamma_sep_assign_address(ep, &attr) : 0;
