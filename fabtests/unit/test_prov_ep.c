@@ -485,6 +485,50 @@ static void close__region_is_withdrawn(void **state)
 	fake_ep_close(fep);
 }
 
+/* What an endpoint with `caps` answers a peer that wants `wanted` of a region for `access`. */
+static enum gamma_refusal reach(struct fake *fake, uint64_t caps, uint64_t access, uint64_t wanted)
+{
+	const struct gamma_rma_access area = {.key = 5, .length = 64};
+	struct gamma_rma_region reached;
+	enum gamma_refusal refusal;
+	struct fid_mr *mr;
+	struct fid_ep *ep = open_ep(fake, caps);
+	char buf[64];
+
+	assert_int_equal(fi_mr_reg(fake->domain, buf, 64, access, 0, 5, 0, &mr, NULL), 0);
+	refusal = gamma_remote_reach(gamma_ep_handle_of(ep)->ep, &area, wanted, &reached);
+	close_all(&ep->fid, &mr->fid, NULL);
+	return refusal;
+}
+
+/* A program may name one direction and use both: Charm++ names FI_REMOTE_READ alone. */
+static void reach__region_decides_not_direction_of_endpoint(void **state)
+{
+	static const uint64_t caps = FI_TAGGED | FI_RMA | FI_REMOTE_READ;
+	static const uint64_t both = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	assert_int_equal(reach(*state, caps, both, FI_REMOTE_READ), 0);
+	assert_int_equal(reach(*state, caps, both, FI_REMOTE_WRITE), 0);
+	assert_int_equal(reach(*state, caps, both, both), 0);
+	assert_int_equal(reach(*state, FI_RMA | FI_REMOTE_WRITE, both, FI_REMOTE_READ), 0);
+	assert_int_equal(reach(*state, caps, FI_REMOTE_READ, FI_REMOTE_WRITE),
+			 GAMMA_REFUSED_ACCESS);
+	assert_int_equal(reach(*state, caps, FI_REMOTE_WRITE, FI_REMOTE_READ),
+			 GAMMA_REFUSED_ACCESS);
+	assert_int_equal(reach(*state, caps, FI_READ | FI_WRITE, FI_REMOTE_WRITE),
+			 GAMMA_REFUSED_ACCESS);
+}
+
+static void reach__no_target_without_a_direction(void **state)
+{
+	static const uint64_t both = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	assert_int_equal(reach(*state, FI_RMA | FI_READ | FI_WRITE, both, FI_REMOTE_READ),
+			 GAMMA_REFUSED_UNSUPPORTED);
+	assert_int_equal(reach(*state, FI_TAGGED, both, FI_REMOTE_WRITE),
+			 GAMMA_REFUSED_UNSUPPORTED);
+}
+
 /* ---- groups ---- */
 
 static void group__joined_and_left(void **state)
@@ -556,6 +600,8 @@ int main(void)
 		BARE(counters__are_shown),
 		TEST(close__objects_in_use_stay),
 		BARE(close__region_is_withdrawn),
+		BARE(reach__region_decides_not_direction_of_endpoint),
+		BARE(reach__no_target_without_a_direction),
 		cmocka_unit_test(group__joined_and_left),
 	};
 

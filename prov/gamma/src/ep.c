@@ -657,7 +657,7 @@ struct gamma_fi_ep *gamma_ep_new(struct gamma_domain *domain, const struct fi_in
 	ep->handle.fid.fid.ops = &ep_fid_ops;
 	take_info(ep, info);
 	caps = info->caps ? info->caps : domain->caps;
-	ep->remote_access = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	ep->reachable = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE);
 	/* Without any of these bits an endpoint is both. */
 	ep->initiates = caps & OUTWARD || !(caps & INWARD);
 	ep->is_target = caps & INWARD || !(caps & OUTWARD);

@@ -133,7 +133,7 @@ struct gamma_fi_ep {
 	bool multicast;            /* may join groups */
 	bool want_source;          /* FI_SOURCE */
 	bool source_err;           /* FI_SOURCE_ERR */
-	uint64_t remote_access;    /* FI_REMOTE_READ, FI_REMOTE_WRITE: what peers may do */
+	bool reachable;            /* FI_REMOTE_READ or FI_REMOTE_WRITE: peers may use regions */
 	bool tx_selective, rx_selective;
 	uint16_t port;            /* wanted; 0: any */
 	int aliases;              /* and groups that it is in; atomic */

@@ -155,18 +155,20 @@ ssize_t gamma_remote_submit(struct gamma_fi_ep_handle *handle, const struct gamm
 
 /* ---- the target ---- */
 
+/* Of a target the region alone decides between reads and writes: programs exist that ask for one
+ * direction and use both, as other providers let them. */
 enum gamma_refusal gamma_remote_reach(struct gamma_fi_ep *ep, const struct gamma_rma_access *access,
 				      uint64_t wanted, struct gamma_rma_region *reached)
 {
 	struct gamma_mr *mr;
 	uint64_t offset;
 
-	if (!ep->remote_access || ep->closing)
+	if (!ep->reachable || ep->closing)
 		return GAMMA_REFUSED_UNSUPPORTED;
 	mr = gamma_mr_find(ep->domain, access->key);
 	if (!mr)
 		return GAMMA_REFUSED_KEY;
-	if ((mr->access & wanted) != wanted || (ep->remote_access & wanted) != wanted)
+	if ((mr->access & wanted) != wanted)
 		return GAMMA_REFUSED_ACCESS;
 	offset = access->address - mr->offset;
 	if (access->address < mr->offset || offset > mr->len || access->length > mr->len - offset)
