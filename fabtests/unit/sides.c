@@ -12,6 +12,7 @@
 enum {
 	CALM_US = 500, /* a round of progress takes less, unless the processor is taken away */
 	CALM_TRIES = 50,
+	HANGS_S = 60, /* a machine with a high load may need ten */
 };
 
 struct side sides[3];
@@ -237,7 +238,7 @@ int sides_teardown(void **state)
 
 void until(const bool *flag)
 {
-	uint64_t now = gamma_now(), end = now + 5 * GAMMA_NS_PER_S;
+	uint64_t now = gamma_now(), end = now + HANGS_S * GAMMA_NS_PER_S;
 
 	while (!*flag) {
 		uint64_t began = now;
