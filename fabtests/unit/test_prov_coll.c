@@ -202,6 +202,67 @@ static void join__multicast_that_is_not_open_here(void **state)
 	assert_join_failed(c, "multicast");
 }
 
+/* ---- operations ---- */
+
+/* Of three members, all of which have joined. */
+static struct gamma_coll_group *join_live(struct collective *c, unsigned place)
+{
+	struct gamma_coll_group *group = join(c, place);
+	const struct gamma_coll_live live = {.payload = 0};
+
+	gamma_domain_lock(inside(c)->domain);
+	gamma_coll_group_live(group, &live);
+	gamma_domain_unlock(inside(c)->domain);
+	assert_joined(c);
+	return group;
+}
+
+/* ---- without multicast after it had been used ---- */
+
+static bool next_casts(struct gamma_coll_group *group, uint32_t number)
+{
+	return gamma_coll_fallback_casts(group, number & GAMMA_COLL_NUMBER_MASK);
+}
+
+static void fallback__lasts_when_numbers_wrap(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+
+	group->payload = 1000;
+	group->fallback.state = GAMMA_FALLBACK_DONE;
+	group->fallback.from = 5;
+	assert_true(next_casts(group, 4));
+	assert_false(next_casts(group, 5));
+	for (uint32_t number = 5; number < 3u << GAMMA_COLL_NUMBER_BITS; number += 1u << 20)
+		assert_false(next_casts(group, number));
+	group->payload = 0;
+}
+
+/* This member has yet to call the last one that goes by multicast, while another group's operation
+ * makes progress. */
+static void fallback__waits_for_the_last_operation_by_multicast(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	struct gamma_coll *coll = inside(c)->coll;
+
+	group->payload = 1000;
+	group->fallback.state = GAMMA_FALLBACK_DONE;
+	group->fallback.from = 1;
+	gamma_list_append(&coll->casting, &group->cast_entry);
+	coll->outstanding++;
+	gamma_coll_run_wake(inside(c));
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_false(gamma_list_empty(&coll->casting));
+	assert_true(next_casts(group, 0));
+	assert_false(next_casts(group, 1));
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_true(gamma_list_empty(&coll->casting));
+	coll->outstanding--;
+	group->payload = 0;
+}
+
 /* ---- the end ---- */
 
 static void spoil__member_is_removed_from_the_av(void **state)
@@ -228,6 +289,8 @@ int main(void)
 		TEST(join__group_is_closed_meanwhile),
 		TEST(join__member_without_multicast_is_removed_from_the_av),
 		TEST(join__multicast_that_is_not_open_here),
+		TEST(fallback__lasts_when_numbers_wrap),
+		TEST(fallback__waits_for_the_last_operation_by_multicast),
 		TEST(spoil__member_is_removed_from_the_av),
 	};
 

@@ -196,6 +196,7 @@ struct gamma_coll_fallback {
 		GAMMA_FALLBACK_DONE,
 	} state;
 	uint32_t from;        /* operations from that number on go without multicast */
+	bool over;            /* one of these has begun: no later one asks for `from` */
 	uint32_t answers;     /* at place 0: members that hold operations */
 	uint32_t sent, again; /* frames, lately */
 	bool lossy;           /* this member's frames go to each leader in messages */
@@ -405,8 +406,8 @@ void gamma_coll_relay_remind(struct gamma_coll_op *op, struct gamma_coll_cast *c
 /* ---- coll_fallback.c ---- */
 /* Frames that this member has sent by multicast for the first time, and again. */
 void gamma_coll_fallback_note(struct gamma_coll_group *group, uint32_t sent, uint32_t again);
-/* Whether an operation of that number may go by multicast. */
-bool gamma_coll_fallback_casts(const struct gamma_coll_group *group, uint32_t number);
+/* Whether an operation may go by multicast that begins now, in the order of their numbers. */
+bool gamma_coll_fallback_casts(struct gamma_coll_group *group, uint32_t number);
 void gamma_coll_fallback_control(struct gamma_coll_group *group, uint32_t place,
 				 const struct gamma_coll_control *control);
 

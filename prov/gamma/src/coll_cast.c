@@ -602,11 +602,10 @@ static bool has_left_multicast(const struct gamma_coll_group *group)
 {
 	struct gamma_list *pos;
 
-	if (gamma_likely(group->fallback.state != GAMMA_FALLBACK_DONE))
+	if (gamma_likely(!group->fallback.over))
 		return false;
 	gamma_list_for_each (pos, &group->ops)
-		if (gamma_coll_fallback_casts(
-			    group, gamma_list_entry(pos, struct gamma_coll_op, entry)->number))
+		if (gamma_list_entry(pos, struct gamma_coll_op, entry)->call.hosts)
 			return false;
 	return true;
 }

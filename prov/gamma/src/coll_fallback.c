@@ -99,10 +99,14 @@ static void halt(struct gamma_coll_group *group)
 	say(group, GAMMA_COLL_NEXT, group->next);
 }
 
-bool gamma_coll_fallback_casts(const struct gamma_coll_group *group, uint32_t number)
+/* Numbers wrap: long after `from` they seem to come before it. */
+bool gamma_coll_fallback_casts(struct gamma_coll_group *group, uint32_t number)
 {
-	return group->payload && (group->fallback.state != GAMMA_FALLBACK_DONE ||
-				  gamma_coll_number_before(number, group->fallback.from));
+	struct gamma_coll_fallback *fallback = &group->fallback;
+
+	fallback->over |= fallback->state == GAMMA_FALLBACK_DONE &&
+			  !gamma_coll_number_before(number, fallback->from);
+	return group->payload && !fallback->over;
 }
 
 void gamma_coll_fallback_control(struct gamma_coll_group *group, uint32_t place,
