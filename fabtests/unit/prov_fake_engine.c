@@ -446,6 +446,12 @@ static void receive(struct gamma_flow *flow, struct gamma_fields *fields, const 
 		gamma_domain_unlock(ep->domain);
 }
 
+void fake_arrive_fields(struct gamma_flow *flow, struct gamma_fields *fields, const void *payload)
+{
+	fields->kind = GAMMA_KIND_DATA;
+	receive(flow, fields, payload);
+}
+
 void fake_arrive(struct gamma_flow *flow, uint64_t tag, const char *text)
 {
 	struct gamma_fields fields = {

@@ -75,6 +75,8 @@ struct gamma_flow *fake_flow(struct fake_ep *fep, const struct gamma_addr *addr)
 /* Receives posted that count as owed by the peer. */
 unsigned fake_expected(const struct gamma_flow *flow);
 
+/* A frame of data arrives, with these fields but for those that the flow knows. */
+void fake_arrive_fields(struct gamma_flow *flow, struct gamma_fields *fields, const void *payload);
 /* A message arrives in one frame: text, with its tag (UINT64_MAX: untagged). */
 void fake_arrive(struct gamma_flow *flow, uint64_t tag, const char *text);
 /* The same with CQ data. */

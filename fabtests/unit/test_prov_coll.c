@@ -217,6 +217,152 @@ static struct gamma_coll_group *join_live(struct collective *c, unsigned place)
 	return group;
 }
 
+/* A message of an operation, which member `from` has sent as its first one to this member. */
+static void say_data(struct collective *c, struct gamma_flow *from,
+		     const struct gamma_coll_group *group, uint32_t number, uint32_t signature,
+		     const char *text)
+{
+	struct gamma_fields fields = {
+		.op = GAMMA_OP_SEND,
+		.extensions = GAMMA_EXT_TAG | GAMMA_EXT_NAMES_PORT | GAMMA_EXT_CQ_DATA,
+		.payload_len = (uint16_t) strlen(text),
+		.tag = gamma_envelope_port_tag(GAMMA_COLL_PORT, 0,
+					       GAMMA_COLL_OPERATION |
+						       signature << GAMMA_COLL_INDEX_BITS),
+		.data = group->id << GAMMA_COLL_NUMBER_BITS | number,
+	};
+
+	fake_arrive_fields(from, &fields, text);
+	fi_cq_read(c->fep->cq, NULL, 0);
+}
+
+static struct gamma_coll_op *first_op(const struct gamma_coll_group *group)
+{
+	assert_false(gamma_list_empty(&group->ops));
+	return gamma_list_first(&group->ops, struct gamma_coll_op, entry);
+}
+
+static ssize_t broadcast(struct collective *c, void *bytes, size_t count)
+{
+	return fi_broadcast(c->fep->ep, bytes, count, NULL, fi_mc_addr(c->mc), 0, FI_UINT8,
+			    FI_COMPLETION, NULL);
+}
+
+/* ---- members that are waited for ---- */
+
+/* It is a while later. */
+static void look(struct collective *c, struct gamma_coll_group *group)
+{
+	first_op(group)->look_at = inside(c)->coll->look_at = 0;
+	for (int i = 0; i < 64; i++)
+		fi_cq_read(c->fep->cq, NULL, 0);
+}
+
+/* Place 1 has sent its part and waits for nothing: it would not ask place 2. */
+static void wait__asks_the_member_that_a_message_is_missing_of(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 0);
+	char own = 0, all[3];
+
+	assert_int_equal(fi_gather(c->fep->ep, &own, 1, NULL, all, NULL, fi_mc_addr(c->mc), OWN,
+				   FI_UINT8, FI_COMPLETION, NULL),
+			 0);
+	say_data(c, c->fep->flow, group, 0, first_op(group)->signature, "a");
+	fake_transmit(c->other);
+	look(c, group);
+	assert_int_equal(fake_transmit(c->other), 1);
+}
+
+/* Of a live group: this member's frames go by multicast. */
+static void begin_multicast(struct collective *c, struct gamma_coll_group *group)
+{
+	group->payload = 1000;
+	group->window = group->turns.window = 100;
+	group->multicast = (struct gamma_group *) c;
+	gamma_list_append(&inside(c)->coll->casting, &group->cast_entry);
+}
+
+static void end_multicast(struct gamma_coll_group *group)
+{
+	gamma_list_remove(&group->cast_entry);
+	group->multicast = NULL;
+	group->payload = 0;
+}
+
+static void say_taken(struct collective *c, struct gamma_flow *from,
+		      const struct gamma_coll_group *group, uint32_t frames)
+{
+	const struct gamma_coll_count taken = {.frames = htonl(frames)};
+
+	say(c, from, group, GAMMA_COLL_TAKEN, &taken, GAMMA_COLL_COUNT_SHORT);
+}
+
+/* The root sends nothing before all leaders have begun, and place 1 has. */
+static void wait__asks_the_leader_that_has_not_begun(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 0);
+	char bytes[4096];
+
+	begin_multicast(c, group);
+	group->turns.sent = 1000;
+	assert_int_equal(fi_broadcast(c->fep->ep, bytes, sizeof(bytes), NULL, fi_mc_addr(c->mc),
+				      OWN, FI_UINT8, FI_COMPLETION, NULL),
+			 0);
+	say_taken(c, c->fep->flow, group, 0);
+	fake_transmit(c->other);
+	look(c, group);
+	assert_int_equal(fake_transmit(c->other), 1);
+	end_multicast(group);
+}
+
+/* The root does: its frames are missing. */
+static void wait__asks_the_root(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	char bytes[4096];
+
+	begin_multicast(c, group);
+	assert_int_equal(broadcast(c, bytes, sizeof(bytes)), 0);
+	fake_transmit(c->fep->flow);
+	look(c, group);
+	assert_true(fake_transmit(c->fep->flow));
+	end_multicast(group);
+}
+
+static void leave(struct collective *c, struct gamma_coll_group *group,
+		  struct gamma_coll_group *copy)
+{
+	*copy = *group; /* to be spoken of */
+	assert_int_equal(fi_close(&c->mc->fid), 0);
+	c->mc = NULL;
+	fake_transmit(c->other);
+}
+
+static void left__answers_who_waits_in_an_operation(void **state)
+{
+	const struct gamma_coll_waiting waiting = {.signature = htonl(1)};
+	struct collective *c = *state;
+	struct gamma_coll_group group;
+
+	leave(c, join_live(c, 1), &group);
+	say(c, c->other, &group, GAMMA_COLL_CHECK, &waiting, sizeof(waiting));
+	assert_int_equal(fake_transmit(c->other), 1);
+}
+
+static void left__answers_who_reminds_of_frames(void **state)
+{
+	const struct gamma_coll_count sent = {.frames = htonl(3)};
+	struct collective *c = *state;
+	struct gamma_coll_group group;
+
+	leave(c, join_live(c, 1), &group);
+	say(c, c->other, &group, GAMMA_COLL_SENT, &sent, GAMMA_COLL_COUNT_SHORT);
+	assert_int_equal(fake_transmit(c->other), 1);
+}
+
 /* ---- without multicast after it had been used ---- */
 
 static bool next_casts(struct gamma_coll_group *group, uint32_t number)
@@ -289,6 +435,11 @@ int main(void)
 		TEST(join__group_is_closed_meanwhile),
 		TEST(join__member_without_multicast_is_removed_from_the_av),
 		TEST(join__multicast_that_is_not_open_here),
+		TEST(wait__asks_the_member_that_a_message_is_missing_of),
+		TEST(wait__asks_the_leader_that_has_not_begun),
+		TEST(wait__asks_the_root),
+		TEST(left__answers_who_waits_in_an_operation),
+		TEST(left__answers_who_reminds_of_frames),
 		TEST(fallback__lasts_when_numbers_wrap),
 		TEST(fallback__waits_for_the_last_operation_by_multicast),
 		TEST(spoil__member_is_removed_from_the_av),

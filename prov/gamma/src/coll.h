@@ -371,6 +371,8 @@ void gamma_coll_cast_plan(struct gamma_coll_op *op);
 /* Begins a CAST or TAKE step; 0 or -FI_ENOMEM. */
 int gamma_coll_cast_begin(struct gamma_coll_op *op, struct gamma_schedule_step *step);
 void gamma_coll_cast_end(struct gamma_coll_op *op);
+/* A member that what goes by multicast waits for here; NO_PLACE: none. */
+uint32_t gamma_coll_cast_missing(const struct gamma_coll_op *op);
 void gamma_coll_cast_control(struct gamma_coll_group *group, uint32_t place,
 			     const struct gamma_coll_control *control);
 /* A root says how many frames it has sent, or another member passes that on. */
@@ -400,6 +402,9 @@ void gamma_coll_relay_fini(struct gamma_coll_group *group);
 void gamma_coll_relay_report(struct gamma_coll_group *group, struct gamma_coll_op *op,
 			     struct gamma_coll_cast *cast, uint32_t place, uint32_t number,
 			     const struct gamma_coll_count *count);
+/* Of those that report to this member one that does not have all; NO_PLACE: none. */
+uint32_t gamma_coll_relay_missing(const struct gamma_coll_group *group,
+				  const struct gamma_coll_cast *cast);
 /* The root has sent so many frames: those below this member have to know, too. */
 void gamma_coll_relay_remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint32_t sent);
 

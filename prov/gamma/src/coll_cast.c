@@ -142,6 +142,30 @@ static void end_cast(struct gamma_coll_op *op, struct gamma_coll_cast *cast)
 	gamma_coll_run_look(op);
 }
 
+/* A leader that does not report all frames, or that it has begun. */
+static uint32_t missing_leader(const struct gamma_coll_group *group,
+			       const struct gamma_stream *stream)
+{
+	for (uint32_t i = 0; i < group->hosts.count; i++)
+		if (!stream->marks[i].relayed && stream->taken[i] < stream->frames &&
+		    !(stream->absent && stream->marks[i].begun))
+			return group->leader_places[i];
+	return GAMMA_COLL_NO_PLACE;
+}
+
+uint32_t gamma_coll_cast_missing(const struct gamma_coll_op *op)
+{
+	const struct gamma_coll_cast *cast;
+
+	if (gamma_list_empty(&op->casts))
+		return GAMMA_COLL_NO_PLACE;
+	cast = gamma_list_first(&op->casts, struct gamma_coll_cast, entry);
+	if (cast->sends)
+		return missing_leader(op->group, &cast->stream);
+	return gamma_take_is_complete(&cast->take) ? gamma_coll_relay_missing(op->group, cast)
+						   : cast->root;
+}
+
 /* Frames that the member at that place sends to all; NULL: nothing now. */
 static struct gamma_coll_cast *find_cast(const struct gamma_coll_op *op, uint32_t place)
 {

@@ -414,14 +414,16 @@ static void drop_early(struct gamma_coll *coll, const struct gamma_coll_control 
 	}
 }
 
-/* It waits in an operation of a group that this endpoint has left before that operation. */
+/* It waits in an operation, or for this member's reports, of a group that this endpoint has left
+ * before that operation. */
 static void answer_late(struct gamma_fi_ep *ep, const struct gamma_coll_control *control)
 {
 	struct gamma_coll_failure failure = {.error = htonl(FI_ECONNRESET)};
 	const struct gamma_coll_left *left = ep->coll->left;
 	char name[GAMMA_NAME_LEN];
 
-	if (control->type != GAMMA_COLL_CHECK || control->source == FI_ADDR_NOTAVAIL)
+	if ((control->type != GAMMA_COLL_CHECK && control->type != GAMMA_COLL_SENT) ||
+	    control->source == FI_ADDR_NOTAVAIL)
 		return;
 	while (left < ep->coll->left + GAMMA_COLL_LEFT && left->id != control->id)
 		left++;

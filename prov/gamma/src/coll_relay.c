@@ -146,6 +146,18 @@ void gamma_coll_relay_report(struct gamma_coll_group *group, struct gamma_coll_o
 		keep_report(group, &report);
 }
 
+uint32_t gamma_coll_relay_missing(const struct gamma_coll_group *group,
+				  const struct gamma_coll_cast *cast)
+{
+	const struct gamma_take *take = &cast->take;
+	uint32_t first = gamma_relay_first_child(rank_of(group, cast->root, group->place));
+
+	for (uint32_t i = 0; i < take->relay.count; i++)
+		if (gamma_relay_lags(&take->relay, i, take->frames))
+			return place_of(group, cast->root, first + i);
+	return GAMMA_COLL_NO_PLACE;
+}
+
 void gamma_coll_relay_remind(struct gamma_coll_op *op, struct gamma_coll_cast *cast, uint32_t sent)
 {
 	struct gamma_coll_group *group = op->group;

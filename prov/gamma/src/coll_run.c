@@ -589,6 +589,36 @@ void gamma_coll_run_check(struct gamma_coll_group *group, uint32_t place,
 	group->check.place = place;
 }
 
+static void send_check(const struct gamma_coll_op *op, uint32_t place)
+{
+	const struct gamma_coll_group *group = op->group;
+	const struct gamma_coll_waiting waiting = {.signature = htonl(op->signature)};
+
+	gamma_coll_transfer_send_control(group->ep, group->members[place], group->id,
+					 GAMMA_COLL_CHECK, op->number, &waiting, sizeof(waiting));
+}
+
+/* A member that the operation waits for here; NO_PLACE: none is known. */
+static uint32_t missing_of(const struct gamma_coll_op *op)
+{
+	const struct gamma_coll_transfer *first =
+		gamma_list_first(&op->posted, struct gamma_coll_transfer, entry);
+
+	return gamma_list_empty(&op->posted) ? gamma_coll_cast_missing(op)
+					     : op->schedule.steps[first->step].peer;
+}
+
+/* Those between the next member and the missing one may have ended the operation, and ask nobody.
+ */
+static void send_checks(const struct gamma_coll_op *op)
+{
+	uint32_t next = (op->group->place + 1) % op->group->n, missing = missing_of(op);
+
+	send_check(op, next);
+	if (missing != next && missing != GAMMA_COLL_NO_PLACE)
+		send_check(op, missing);
+}
+
 uint64_t gamma_coll_run_expire(struct gamma_coll_group *group, uint64_t now)
 {
 	uint64_t next = GAMMA_NEVER;
@@ -596,12 +626,9 @@ uint64_t gamma_coll_run_expire(struct gamma_coll_group *group, uint64_t now)
 
 	gamma_list_for_each (pos, &group->ops) {
 		struct gamma_coll_op *op = gamma_list_entry(pos, struct gamma_coll_op, entry);
-		struct gamma_coll_waiting waiting = {.signature = htonl(op->signature)};
 
 		if (now >= op->look_at) {
-			gamma_coll_transfer_send_control(
-				group->ep, group->members[(group->place + 1) % group->n], group->id,
-				GAMMA_COLL_CHECK, op->number, &waiting, sizeof(waiting));
+			send_checks(op);
 			op->asks_after *= 2;
 			op->look_at = now + op->asks_after;
 		}
