@@ -248,6 +248,42 @@ static ssize_t broadcast(struct collective *c, void *bytes, size_t count)
 			    FI_COMPLETION, NULL);
 }
 
+static void assert_op_failed(struct collective *c, int error, const char *cause)
+{
+	struct fi_cq_err_entry entry = {0};
+
+	assert_int_equal(fi_cq_readerr(c->fep->cq, &entry, 0), 1);
+	assert_int_equal(entry.err, error);
+	assert_non_null(strstr(entry.err_data, cause));
+}
+
+/* By chance its signature is that of this member's call. */
+static void message__of_another_length(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	char bytes[8];
+
+	assert_int_equal(broadcast(c, bytes, sizeof(bytes)), 0);
+	say_data(c, c->fep->flow, group, 0, first_op(group)->signature, "four");
+	assert_op_failed(c, FI_EINVAL, "calls another");
+}
+
+/* It comes before the call. */
+static void message__of_another_length_is_early(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	const struct gamma_plan_call call = {
+		.kind = GAMMA_PLAN_BROADCAST, .n = 3, .datatype = FI_UINT8, .unit = 1, .count = 8};
+	char bytes[8];
+
+	say_data(c, c->fep->flow, group, 0, gamma_plan_signature(&call), "four");
+	assert_int_equal(broadcast(c, bytes, sizeof(bytes)), 0);
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_op_failed(c, FI_EINVAL, "calls another");
+}
+
 /* ---- members that are waited for ---- */
 
 /* It is a while later. */
@@ -435,6 +471,8 @@ int main(void)
 		TEST(join__group_is_closed_meanwhile),
 		TEST(join__member_without_multicast_is_removed_from_the_av),
 		TEST(join__multicast_that_is_not_open_here),
+		TEST(message__of_another_length),
+		TEST(message__of_another_length_is_early),
 		TEST(wait__asks_the_member_that_a_message_is_missing_of),
 		TEST(wait__asks_the_leader_that_has_not_begun),
 		TEST(wait__asks_the_root),

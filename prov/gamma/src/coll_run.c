@@ -145,18 +145,22 @@ struct gamma_coll_op *gamma_coll_run_find(const struct gamma_coll_group *group, 
 	return NULL;
 }
 
+static void spoil_different(struct gamma_coll_group *group, uint32_t place)
+{
+	gamma_coll_group_spoil(group, place, -FI_EINVAL, true,
+			       "it calls another operation, length or root than member %u",
+			       group->place);
+}
+
 /* All members call the same; this member's call of that number may be over, or to come. */
 static void compare_calls(struct gamma_coll_group *group, uint32_t place, uint32_t number,
 			  uint32_t signature)
 {
 	uint32_t ago = (group->next - number) & GAMMA_COLL_NUMBER_MASK;
 
-	if (!ago || ago > GAMMA_COLL_HISTORY ||
-	    group->signatures[number % GAMMA_COLL_HISTORY] == signature)
-		return;
-	gamma_coll_group_spoil(group, place, -FI_EINVAL, true,
-			       "it calls another operation, length or root than member %u",
-			       group->place);
+	if (ago && ago <= GAMMA_COLL_HISTORY &&
+	    group->signatures[number % GAMMA_COLL_HISTORY] != signature)
+		spoil_different(group, place);
 }
 
 static bool is_repair(const struct gamma_envelope *envelope)
@@ -209,8 +213,11 @@ static struct gamma_coll_transfer *take_posted(struct gamma_fi_ep *ep, struct ga
 
 		if (!is_for_step(&op->schedule.steps[transfer->step], place, envelope))
 			continue;
-		if (transfer->recv.capacity != envelope->length)
+		/* Signatures of different calls may be the same. */
+		if (gamma_unlikely(transfer->recv.capacity != envelope->length)) {
+			spoil_different(group, place);
 			return NULL;
+		}
 		gamma_coll_transfer_stop_expecting(transfer);
 		gamma_list_remove(&transfer->entry);
 		gamma_list_append(&op->flying, &transfer->entry);
@@ -438,9 +445,10 @@ static int receive_step(struct gamma_coll_op *op, struct gamma_schedule_step *st
 		gamma_list_append(&op->posted, &transfer->entry);
 		return expect_peer(op->group, transfer, step->peer);
 	}
-	if (inbound->envelope.length != step->len) {
+	if (gamma_unlikely(inbound->envelope.length != step->len)) {
 		gamma_coll_transfer_put(coll_of(op), transfer);
-		return -FI_EINVAL;
+		spoil_different(op->group, step->peer);
+		return 0;
 	}
 	gamma_list_remove(&inbound->entry);
 	gamma_list_append(&op->flying, &transfer->entry);
