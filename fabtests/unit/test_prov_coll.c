@@ -284,6 +284,43 @@ static void message__of_another_length_is_early(void **state)
 	assert_op_failed(c, FI_EINVAL, "calls another");
 }
 
+/* Only those operations whose memory grows with the members are limited by their number. */
+static void lengths__at_most_what_a_message_may_have(void **state)
+{
+	const size_t most = GAMMA_MAX_MSG_SIZE, third = most / 3;
+	struct collective *c = *state;
+	static char byte;
+
+	join_live(c, 1);
+	assert_int_equal(broadcast(c, &byte, most + 1), -FI_EMSGSIZE);
+	assert_int_equal(broadcast(c, &byte, most), 0);
+	assert_int_equal(fi_gather(c->fep->ep, &byte, third + 1, NULL, NULL, NULL,
+				   fi_mc_addr(c->mc), 0, FI_UINT8, FI_COMPLETION, NULL),
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_allgather(c->fep->ep, &byte, third + 1, NULL, &byte, NULL,
+				      fi_mc_addr(c->mc), FI_UINT8, FI_COMPLETION, NULL),
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_scatter(c->fep->ep, NULL, third + 1, NULL, &byte, NULL,
+				    fi_mc_addr(c->mc), 0, FI_UINT8, FI_COMPLETION, NULL),
+			 -FI_EMSGSIZE);
+}
+
+/* Of a scatter's members only the root passes operands. */
+static void msg__without_operands(void **state)
+{
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	struct fi_ioc result = {.count = 8};
+	const struct fi_msg_collective msg = {
+		.coll_addr = fi_mc_addr(c->mc), .datatype = FI_UINT8, .coll = FI_SCATTER};
+	char bytes[8];
+
+	result.addr = bytes;
+	assert_int_equal(c->fep->ep->collective->msg(c->fep->ep, &msg, &result, NULL, 1, 0), 0);
+	assert_int_equal(first_op(group)->call.count, 8);
+	assert_ptr_equal(first_op(group)->call.to, bytes);
+}
+
 /* ---- members that are waited for ---- */
 
 /* It is a while later. */
@@ -473,6 +510,8 @@ int main(void)
 		TEST(join__multicast_that_is_not_open_here),
 		TEST(message__of_another_length),
 		TEST(message__of_another_length_is_early),
+		TEST(lengths__at_most_what_a_message_may_have),
+		TEST(msg__without_operands),
 		TEST(wait__asks_the_member_that_a_message_is_missing_of),
 		TEST(wait__asks_the_leader_that_has_not_begun),
 		TEST(wait__asks_the_root),

@@ -25,6 +25,15 @@ static bool has_root(enum gamma_plan_kind kind)
 	       kind == GAMMA_PLAN_GATHER || kind == GAMMA_PLAN_SCATTER;
 }
 
+/* Members whose parts lie in one buffer. */
+static uint32_t parts_of(const struct gamma_coll_group *group, enum gamma_plan_kind kind)
+{
+	return kind == GAMMA_PLAN_GATHER || kind == GAMMA_PLAN_ALLGATHER ||
+			       kind == GAMMA_PLAN_SCATTER
+		       ? group->n
+		       : 1;
+}
+
 static int fill_call(struct gamma_coll_group *group, const struct request *request,
 		     struct gamma_plan_call *call)
 {
@@ -33,7 +42,7 @@ static int fill_call(struct gamma_coll_group *group, const struct request *reque
 
 	if (!unit)
 		return -FI_EOPNOTSUPP;
-	if (request->count > GAMMA_MAX_MSG_SIZE / unit / group->n)
+	if (request->count > GAMMA_MAX_MSG_SIZE / unit / parts_of(group, request->kind))
 		return -FI_EMSGSIZE;
 	if (has_root(request->kind))
 		root = gamma_coll_group_place(group, request->root_addr);
@@ -204,7 +213,7 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 					   .context = context});
 }
 
-/* With one buffer each way. */
+/* With one buffer each way. That of the operands may be missing: scatter's root alone has it. */
 static ssize_t coll_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
 			struct fi_ioc *resultv, void **result_desc, size_t result_count,
 			uint64_t flags)
@@ -223,7 +232,9 @@ static ssize_t coll_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
 				 .to = one_buffer     ? (msg->iov_count ? msg->msg_iov->addr : NULL)
 				       : result_count ? resultv->addr
 						      : NULL,
-				 .count = msg->iov_count ? msg->msg_iov->count : 0,
+				 .count = msg->iov_count ? msg->msg_iov->count
+					  : result_count ? resultv->count
+							 : 0,
 				 .coll_addr = msg->coll_addr,
 				 .root_addr = msg->root_addr,
 				 .datatype = (uint32_t) msg->datatype,

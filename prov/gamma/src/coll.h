@@ -64,9 +64,11 @@ enum gamma_coll_type {
 	GAMMA_COLL_GROUP_BESIDE, /* as GROUP: it does */
 };
 /* Instead of a type: a frame of a multicast that its receiver has asked for. */
-#define GAMMA_COLL_REPAIR (1u << 30)
+#define GAMMA_COLL_REPAIR     (1u << 30)
+/* Of an operation by multicast: more cannot be numbered in a repair. */
+#define GAMMA_COLL_FRAMES_MAX GAMMA_COLL_REPAIR
 /* Instead of the number of a frame, in a multicast: it tests whether it arrives. */
-#define GAMMA_COLL_TEST   UINT32_MAX
+#define GAMMA_COLL_TEST       UINT32_MAX
 
 /* Contents of these messages, in network order. */
 struct gamma_coll_joining {

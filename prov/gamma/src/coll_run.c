@@ -515,8 +515,11 @@ static void compare_early(struct gamma_coll_group *group, const struct gamma_col
 
 static void make_plan(struct gamma_coll_op *op)
 {
-	if (gamma_coll_fallback_casts(op->group, op->number))
-		op->call.hosts = &op->group->hosts;
+	struct gamma_coll_group *group = op->group;
+
+	if (gamma_coll_fallback_casts(group, op->number) &&
+	    gamma_plan_bytes(&op->call) / group->payload < GAMMA_COLL_FRAMES_MAX)
+		op->call.hosts = &group->hosts;
 	if (gamma_plan_casts(&op->call))
 		gamma_coll_cast_plan(op);
 	gamma_plan_make(&op->call, &op->schedule);
