@@ -65,11 +65,11 @@ static int fake_join(struct fid_ep *unused, const void *addr, uint64_t flags, st
 {
 	(void) unused, (void) addr;
 	assert_true(flags & FI_COLLECTIVE);
+	*out = &mc; /* also if it is closed again, after an error */
 	if (coll_fake.join_result)
 		return coll_fake.join_result;
 	coll_fake.open_objects++;
 	coll_fake.pending = context;
-	*out = &mc;
 	return 0;
 }
 

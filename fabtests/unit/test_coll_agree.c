@@ -118,6 +118,7 @@ static void join_refused__all_decline(void **state)
 {
 	coll_fake.join_result = -FI_ENOSYS;
 	assert_declined(*state, 2);
+	assert_int_equal(coll_fake.open_objects, 0);
 }
 
 static void join_failed__all_decline(void **state)

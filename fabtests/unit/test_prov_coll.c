@@ -202,6 +202,19 @@ static void join__multicast_that_is_not_open_here(void **state)
 	assert_join_failed(c, "multicast");
 }
 
+/* A join that fails leaves nothing behind which the program could close. */
+static void join__that_is_refused_names_no_group(void **state)
+{
+	struct fi_av_set_attr attr = {.start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL};
+	struct collective *c = *state;
+	struct fid_mc *mc = NULL;
+
+	assert_int_equal(fi_av_set(c->fep->av, &attr, &c->set, NULL), 0);
+	assert_int_equal(fi_av_set_insert(c->set, OTHER), 0);
+	assert_int_equal(fi_join_collective(c->fep->ep, 0, c->set, 0, &mc, NULL), -FI_EINVAL);
+	assert_null(mc);
+}
+
 /* ---- operations ---- */
 
 /* Of three members, all of which have joined. */
@@ -508,6 +521,7 @@ int main(void)
 		TEST(join__group_is_closed_meanwhile),
 		TEST(join__member_without_multicast_is_removed_from_the_av),
 		TEST(join__multicast_that_is_not_open_here),
+		TEST(join__that_is_refused_names_no_group),
 		TEST(message__of_another_length),
 		TEST(message__of_another_length_is_early),
 		TEST(lengths__at_most_what_a_message_may_have),

@@ -220,6 +220,7 @@ struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
 	begin(group);
 	if (fi_av_set_addr(group->set, &all) ||
 	    fi_join_collective(group->ep, all, group->set, 0, &group->mc, &group->op)) {
+		group->mc = NULL; /* whatever the call has left there */
 		free_group(group);
 		return NULL;
 	}

@@ -123,6 +123,8 @@ static bool is_self(const struct gamma_fi_ep *ep, const struct gamma_addr *addr)
 
 static int take_members(struct gamma_coll_group *group, const struct gamma_avset *set)
 {
+	if (!set->count || set->count > GAMMA_COLL_MEMBERS_MAX)
+		return -FI_EINVAL;
 	group->place = GAMMA_COLL_NO_PLACE;
 	group->n = (uint32_t) set->count;
 	group->place_count = group->ep->av->count;
@@ -703,7 +705,7 @@ int gamma_coll_group_join(struct gamma_fi_ep *ep, const struct fi_collective_add
 	if (!addr || !addr->set)
 		return -FI_EINVAL;
 	set = gamma_container_of((struct fid_av_set *) addr->set, struct gamma_avset, set_fid);
-	if (set->av != ep->av || !set->count || set->count > GAMMA_COLL_MEMBERS_MAX)
+	if (set->av != ep->av)
 		return -FI_EINVAL;
 	group = new_group(ep, context);
 	if (!group)
@@ -711,10 +713,12 @@ int gamma_coll_group_join(struct gamma_fi_ep *ep, const struct fi_collective_add
 	gamma_domain_lock(ep->domain);
 	*mc = &group->mc_fid; /* before the event can be read */
 	ret = begin_join(group, set);
-	if (ret)
+	if (ret) {
+		*mc = NULL;
 		free_group(group);
-	else
+	} else {
 		gamma_refs_take(&ep->aliases);
+	}
 	gamma_domain_unlock(ep->domain);
 	return ret;
 }

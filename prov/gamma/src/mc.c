@@ -140,7 +140,9 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	gamma_refs_take(&ep->aliases);
 	*mc_fid = &mc->mc_fid; /* before the event can be read */
 	ret = report_joined(mc, ep->eq ? ep->eq : ep->domain->eq);
-	if (ret)
+	if (ret) {
+		*mc_fid = NULL;
 		mc_close(&mc->mc_fid.fid);
+	}
 	return ret;
 }
