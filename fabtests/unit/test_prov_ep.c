@@ -541,7 +541,7 @@ static void group__joined_and_left(void **state)
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
 	struct fi_eq_entry entry;
 	uint32_t event = 0;
-	struct fid_mc *mc;
+	struct fid_mc *mc, *again;
 	struct fid_eq *eq;
 
 	(void) state;
@@ -555,6 +555,11 @@ static void group__joined_and_left(void **state)
 	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_int_equal(event, FI_JOIN_COMPLETE);
 	assert_ptr_equal(entry.fid, &mc->fid);
+	/* Messages would come twice. */
+	assert_int_equal(fi_join(fep->ep, &group, FI_RECV, &again, NULL), -FI_EALREADY);
+	assert_int_equal(fi_join(fep->ep, &group, FI_SEND, &again, NULL), 0);
+	assert_int_equal(fi_close(&again->fid), 0);
+	assert_int_equal(fep->engine->joined, 1);
 	msg.addr = fi_mc_addr(mc);
 	assert_int_equal(fi_sendmsg(fep->ep, &msg, FI_MULTICAST), 0);
 	assert_int_equal(fep->engine->datagrams, 1);

@@ -10,7 +10,9 @@ struct gamma_mc {
 	struct gamma_list entry; /* of ep->groups */
 	struct gamma_fi_ep *ep;
 	struct gamma_group *group; /* the engine's */
+	struct gamma_addr addr;    /* the group's, without epoch */
 	bool sends;                /* it may send to the group */
+	bool receives;             /* what comes for the group */
 };
 
 /* The address from fi_mc_addr is no index of the address vector but names a group. */
@@ -57,13 +59,30 @@ static bool is_group(const struct gamma_addr *addr)
 	return addr->version == GAMMA_ADDR_VERSION && addr->port && addr->mac[0] & 1;
 }
 
-static int join_group(struct gamma_mc *mc, const struct gamma_addr *addr, bool receives)
+/* Each has a socket of its own: messages would come once for each. */
+static bool receives_twice(const struct gamma_mc *mc)
+{
+	struct gamma_list *pos;
+
+	gamma_list_for_each (pos, &mc->ep->groups) {
+		const struct gamma_mc *other = gamma_list_entry(pos, struct gamma_mc, entry);
+
+		if (mc->receives && other->receives && mc->addr.port == other->addr.port &&
+		    !memcmp(mc->addr.mac, other->addr.mac, GAMMA_MAC_LEN))
+			return true;
+	}
+	return false;
+}
+
+static int join_group(struct gamma_mc *mc)
 {
 	struct gamma_fi_ep *ep = mc->ep;
 	int ret;
 
 	gamma_domain_lock(ep->domain);
-	ret = gamma_groups_join(ep->endpoint, addr, receives, &mc->group);
+	ret = receives_twice(mc)
+		      ? -FI_EALREADY
+		      : gamma_groups_join(ep->endpoint, &mc->addr, mc->receives, &mc->group);
 	if (!ret) {
 		gamma_list_append(&ep->groups, &mc->entry);
 		/* Frames of the group wake sleeping threads too. */
@@ -132,7 +151,9 @@ int gamma_mc_join(struct fid_ep *fid, const void *user_addr, uint64_t flags, str
 	mc->mc_fid.fi_addr = (fi_addr_t) (uintptr_t) mc;
 	/* Without either flag the endpoint's capabilities decide. */
 	mc->sends = flags ? flags & FI_SEND : ep->initiates;
-	ret = join_group(mc, &addr, flags ? flags & FI_RECV : ep->is_target);
+	mc->receives = flags ? flags & FI_RECV : ep->is_target;
+	mc->addr = addr;
+	ret = join_group(mc);
 	if (ret) {
 		free(mc);
 		return ret;
