@@ -497,6 +497,55 @@ static void fallback__waits_for_the_last_operation_by_multicast(void **state)
 
 /* ---- the end ---- */
 
+struct late {
+	struct collective *c;
+	struct gamma_coll_group *group;
+};
+
+/* Once the lock is free. */
+static void *send_late(void *arg)
+{
+	struct late *late = arg;
+
+	say_data(late->c, late->c->other, late->group, 0, 1, "late");
+	return NULL;
+}
+
+/* Closing lets go of the lock until the thread that opens multicast has ended. */
+static void close__a_message_comes_meanwhile(void **state)
+{
+	struct collective *c = *state;
+	struct late late = {c, join_live(c, 1)};
+
+	gamma_domain_lock(inside(c)->domain);
+	late.group->opening = !pthread_create(&late.group->opener, NULL, send_late, &late);
+	gamma_domain_unlock(inside(c)->domain);
+	assert_true(late.group->opening);
+	assert_int_equal(fi_close(&c->mc->fid), 0);
+	c->mc = NULL;
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_int_equal(gamma_endpoint_counters(c->fep->engine)->unexpected, 1);
+	assert_int_equal(c->fep->engine->messages.buffered, 0);
+}
+
+/* Another peer has its index now. */
+static void removed__its_index_is_no_members(void **state)
+{
+	const struct gamma_addr another = fake_addr(3, 300, 11);
+	struct collective *c = *state;
+	struct gamma_coll_group *group = join_live(c, 1);
+	fi_addr_t index = OTHER;
+
+	assert_int_equal(gamma_coll_group_place(group, index), 2);
+	assert_int_equal(fi_av_remove(c->fep->av, &index, 1, 0), 0);
+	assert_int_equal(fi_av_insert(c->fep->av, &another, 1, &index, 0, NULL), 1);
+	assert_int_equal(index, OTHER);
+	assert_int_equal(gamma_coll_group_place(group, index), GAMMA_COLL_NO_PLACE);
+	assert_int_equal(fi_barrier(c->fep->ep, fi_mc_addr(c->mc), NULL), 0);
+	fi_cq_read(c->fep->cq, NULL, 0);
+	assert_op_failed(c, FI_EADDRNOTAVAIL, "removed");
+}
+
 static void spoil__member_is_removed_from_the_av(void **state)
 {
 	struct collective *c = *state;
@@ -533,6 +582,8 @@ int main(void)
 		TEST(left__answers_who_reminds_of_frames),
 		TEST(fallback__lasts_when_numbers_wrap),
 		TEST(fallback__waits_for_the_last_operation_by_multicast),
+		TEST(close__a_message_comes_meanwhile),
+		TEST(removed__its_index_is_no_members),
 		TEST(spoil__member_is_removed_from_the_av),
 	};
 

@@ -221,7 +221,7 @@ struct gamma_coll_group {
 	struct gamma_fi_ep *ep;
 	uint64_t id, set; /* the set's hash */
 	uint32_t n, place;
-	fi_addr_t *members; /* by place */
+	fi_addr_t *members; /* by place; FI_ADDR_NOTAVAIL: removed from the address vector */
 	uint32_t *places;   /* by fi_addr_t; GAMMA_COLL_NO_PLACE: no member */
 	size_t place_count;
 	bool live;                               /* all have joined */
@@ -322,6 +322,8 @@ void gamma_coll_group_fini(struct gamma_fi_ep *ep);
 int gamma_coll_group_join(struct gamma_fi_ep *ep, const struct fi_collective_addr *addr,
 			  uint64_t flags, struct fid_mc **mc, void *context);
 struct gamma_coll_group *gamma_coll_group_find(const struct gamma_coll *coll, uint64_t id);
+/* An address leaves the address vector: whoever gets its number is no member. */
+void gamma_coll_group_forget(struct gamma_coll *coll, fi_addr_t addr);
 /* The place of an address, or GAMMA_COLL_NO_PLACE. */
 uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr);
 /* A member's name for people. */

@@ -57,6 +57,24 @@ uint32_t gamma_coll_group_place(struct gamma_coll_group *group, fi_addr_t addr)
 		       : search_place(group, addr);
 }
 
+void gamma_coll_group_forget(struct gamma_coll *coll, fi_addr_t addr)
+{
+	struct gamma_list *pos;
+
+	for (unsigned i = 0; coll && i < GAMMA_COLL_BUCKETS; i++)
+		gamma_list_for_each (pos, &coll->groups[i]) {
+			struct gamma_coll_group *group =
+				gamma_list_entry(pos, struct gamma_coll_group, entry);
+			uint32_t place = addr < group->place_count ? group->places[addr]
+								   : GAMMA_COLL_NO_PLACE;
+
+			if (place == GAMMA_COLL_NO_PLACE)
+				continue;
+			group->places[addr] = GAMMA_COLL_NO_PLACE;
+			group->members[place] = FI_ADDR_NOTAVAIL;
+		}
+}
+
 /* ---- making one ---- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
@@ -589,6 +607,8 @@ static int group_close(struct fid *fid)
 	gamma_domain_lock(ep->domain);
 	ret = end_outstanding(group);
 	if (!ret) {
+		/* This may let go of the lock, and messages may come meanwhile. */
+		gamma_coll_open_fini(group);
 		while (!gamma_list_empty(&group->unexpected)) {
 			struct gamma_list *entry = group->unexpected.next;
 
@@ -597,7 +617,6 @@ static int group_close(struct fid *fid)
 			gamma_coll_run_wake(ep);
 		}
 		remember_left(ep->coll, group);
-		gamma_coll_open_fini(group);
 		free_group(group);
 	}
 	gamma_domain_unlock(ep->domain);

@@ -358,7 +358,8 @@ void gamma_coll_open_live(struct gamma_coll_group *group)
 bool gamma_coll_open_is_ready(const struct gamma_coll_group *group,
 			      const struct gamma_coll_live *live)
 {
-	return group->multicast && !group->opening && ntohl(live->payload) == group->payload &&
+	/* While it is being opened, a thread fills in multicast. */
+	return !group->opening && group->multicast && ntohl(live->payload) == group->payload &&
 	       ntohl(live->window) >= WINDOW_MIN;
 }
 

@@ -62,6 +62,8 @@ void gamma_ep_withdraw(struct gamma_fi_ep *ep, const struct gamma_mr *mr)
 void gamma_ep_remove_source(struct gamma_fi_ep *ep, const struct gamma_av *av, fi_addr_t fi_addr)
 {
 	gamma_source_remove(ep, av, fi_addr);
+	if (ep->av == av)
+		gamma_coll_group_forget(ep->coll, fi_addr);
 }
 
 bool gamma_ep_ready(const struct gamma_fi_ep *ep)
