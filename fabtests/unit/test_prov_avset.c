@@ -84,6 +84,10 @@ static void open__refuses_what_makes_no_sense(void **state)
 	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_EINVAL);
 	attr = (struct fi_av_set_attr){.comm_key_size = 4};
 	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_EINVAL);
+	attr = (struct fi_av_set_attr){.start_addr = FI_ADDR_NOTAVAIL,
+				       .end_addr = FI_ADDR_NOTAVAIL,
+				       .count = SIZE_MAX / sizeof(fi_addr_t) + 1};
+	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_ENOMEM);
 	attr = (struct fi_av_set_attr){.flags = FI_MORE};
 	assert_int_equal(fi_av_set(av, &attr, &set, NULL), -FI_EBADFLAGS);
 }

@@ -29,6 +29,8 @@ static int reserve_members(struct gamma_avset *set, size_t count)
 	if (count <= set->size)
 		return 0;
 	count = gamma_max(count, 2 * set->size);
+	if (count > SIZE_MAX / sizeof(*members))
+		return -FI_ENOMEM;
 	members = realloc(set->members, count * sizeof(*members));
 	if (!members)
 		return -FI_ENOMEM;
