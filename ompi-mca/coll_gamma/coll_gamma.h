@@ -41,13 +41,18 @@ struct coll_gamma_limits {
 };
 enum { COLL_GAMMA_LIMITS_INTS = sizeof(struct coll_gamma_limits) / sizeof(int) };
 
+/* What has ended: one of two threads sees that the other thing has, too. */
+enum coll_gamma_end {
+	COLL_GAMMA_FINISHED = 1, /* the operation in progress */
+	COLL_GAMMA_RETIRED = 2,  /* the communicator */
+};
+
 /* The processes of a communicator as libfabric knows them. Outlives its module while an operation
  * is outstanding. */
 struct coll_gamma_group {
 	struct btl_gamma_op op; /* the one operation in progress, or the join */
-	bool finished;          /* the operation is; atomic */
-	int status;             /* its, Open MPI's */
-	bool retired;           /* its communicator is gone; atomic */
+	unsigned int ended;     /* coll_gamma_end; atomic */
+	int status;             /* of the operation, Open MPI's */
 	bool failed;            /* an operation has: all later ones do */
 	struct fid_av_set *set;
 	struct fid_mc *mc;  /* NULL: closed */

@@ -73,9 +73,15 @@ static void free_group(struct coll_gamma_group *group)
 
 /* ---- the operation in progress ---- */
 
-static bool is_retired(const struct coll_gamma_group *group)
+static bool has_ended(const struct coll_gamma_group *group, enum coll_gamma_end what)
 {
-	return __atomic_load_n(&group->retired, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&group->ended, __ATOMIC_ACQUIRE) & what;
+}
+
+/* Returns what had ended before. */
+static unsigned int note_end(struct coll_gamma_group *group, enum coll_gamma_end what)
+{
+	return __atomic_fetch_or(&group->ended, what, __ATOMIC_ACQ_REL);
 }
 
 static void operation_done(struct btl_gamma_op *op, int status)
@@ -84,15 +90,13 @@ static void operation_done(struct btl_gamma_op *op, int status)
 
 	group->status = status;
 	/* Nobody waits for what was abandoned. */
-	if (is_retired(group))
+	if (note_end(group, COLL_GAMMA_FINISHED) & COLL_GAMMA_RETIRED)
 		free_group(group);
-	else
-		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
 }
 
 static void begin(struct coll_gamma_group *group)
 {
-	group->finished = false;
+	group->ended = 0;
 	group->status = OMPI_SUCCESS;
 }
 
@@ -134,10 +138,10 @@ int coll_gamma_group_wait(struct coll_gamma_group *group, struct ompi_communicat
 
 	if (result) {
 		(void) coll_gamma_openmpi_interrupted(comm, &error);
-		group->finished = true;
+		note_end(group, COLL_GAMMA_FINISHED);
 		return fail_group(group, error);
 	}
-	while (!__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE)) {
+	while (!has_ended(group, COLL_GAMMA_FINISHED)) {
 		opal_progress();
 		if (coll_gamma_openmpi_interrupted(comm, &error))
 			return fail_group(group, error);
@@ -195,7 +199,7 @@ static bool wait_joined(struct coll_gamma_group *group, struct ompi_communicator
 {
 	int error;
 
-	while (!__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE)) {
+	while (!has_ended(group, COLL_GAMMA_FINISHED)) {
 		opal_progress();
 		mca_coll_gamma_component.btl->poll();
 		if (coll_gamma_openmpi_interrupted(comm, &error))
@@ -241,11 +245,8 @@ struct coll_gamma_group *coll_gamma_group_join(struct ompi_communicator_t *comm,
  */
 void coll_gamma_group_retire(struct coll_gamma_group *group)
 {
-	const bool outstanding = !__atomic_load_n(&group->finished, __ATOMIC_ACQUIRE);
-
-	__atomic_store_n(&group->retired, true, __ATOMIC_RELEASE);
-	if (outstanding)
-		return;
+	if (!(note_end(group, COLL_GAMMA_RETIRED) & COLL_GAMMA_FINISHED))
+		return; /* operation_done frees it */
 	group->op.unreported = true;
 	if (!group->mc || group->failed || group->status ||
 	    fi_barrier2(group->ep, group->address, FI_COMPLETION, &group->op))
@@ -262,7 +263,7 @@ static struct fid_mc *next_retired(bool *any)
 	*any = false;
 	pthread_mutex_lock(&lock);
 	for (group = groups; group && !mc; group = group->next) {
-		if (!is_retired(group))
+		if (!has_ended(group, COLL_GAMMA_RETIRED))
 			continue;
 		*any = true;
 		mc = take_mc(group);
@@ -298,6 +299,6 @@ void coll_gamma_group_close_all(void)
 	for (group = groups; group; group = group->next) {
 		group->failed = true;
 		close_group(group);
-		__atomic_store_n(&group->finished, true, __ATOMIC_RELEASE);
+		note_end(group, COLL_GAMMA_FINISHED);
 	}
 }
