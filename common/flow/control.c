@@ -285,6 +285,15 @@ static enum gamma_pending pending_of(const struct gamma_frame *frame)
 	return 0; /* a timer repeats it */
 }
 
+/* One that has not left is none of the tries; of several, the NIC may be down, and a close should
+ * not wait for it. */
+static void take_back_bye(struct gamma_flow *flow)
+{
+	if (flow->byes && !flow->bye_refused)
+		flow->byes--;
+	flow->bye_refused = true;
+}
+
 void gamma_control_unsent(struct gamma_flow *flow, const struct gamma_frame *frame)
 {
 	if (frame->rail != flow->rail)
@@ -299,6 +308,8 @@ void gamma_control_unsent(struct gamma_flow *flow, const struct gamma_frame *fra
 	} else if (frame->kind == GAMMA_KIND_ACK) {
 		gamma_ack_now(flow);
 	} else if (pending_of(frame)) {
+		if (frame->kind == GAMMA_KIND_BYE && frame->op == GAMMA_ASK)
+			take_back_bye(flow);
 		gamma_flow_want(flow, pending_of(frame));
 	}
 }

@@ -119,6 +119,7 @@ struct gamma_flow {
 	bool looking_up;      /* a LOOKUP is out that nobody has answered */
 	uint32_t lookup;      /* its number, random: answers with another one do not count */
 	unsigned byes;        /* BYEs sent */
+	bool bye_refused;     /* by the link, once at least */
 	uint32_t probed;      /* number to answer with PROBED */
 	uint64_t probed_time; /* ns: when that probe arrived */
 	uint32_t mtu_probed, mtu_probed_size;  /* number and size to answer a padded probe with */

@@ -180,6 +180,27 @@ static void unsent__control_frames_too(void **state)
 }
 
 /* The acknowledgement that rode on it has not left either. */
+/* The first one that does not leave is none of the tries; the NIC may be down. */
+static void unsent__bye_is_no_try_once(void **state)
+{
+	struct gamma_flow *flow;
+	struct gamma_frame frame;
+
+	(void) state;
+	net_exchange(net);
+	flow = net_flow(net, 0, 1);
+	gamma_flow_bye(flow, net->now);
+	for (unsigned tries = 0; tries < 3; tries++) {
+		assert_true(gamma_transmit_poll(flow, net->now, &frame));
+		assert_int_equal(frame.kind, GAMMA_KIND_BYE);
+		gamma_transmit_unsent(flow, &frame, net->now);
+		assert_int_equal(flow->byes, tries);
+		gamma_timers_stop(flow, GAMMA_TIMER_BYE);
+		gamma_flow_bye(flow, net->now);
+		assert_int_equal(flow->byes, tries + 1);
+	}
+}
+
 static void unsent__acknowledgement_on_data_is_not_forgotten(void **state)
 {
 	struct gamma_fields fields;
@@ -401,6 +422,7 @@ int main(void)
 		FLOW_TEST(last_of_credit__asks_for_more),
 		FLOW_TEST(unsent__is_sent_later_and_is_no_retransmission),
 		FLOW_TEST(unsent__control_frames_too),
+		FLOW_TEST(unsent__bye_is_no_try_once),
 		FLOW_TEST(unsent__acknowledgement_on_data_is_not_forgotten),
 		FLOW_TEST(refused__peer_has_ended),
 		FLOW_TEST(refused__answer_to_bye_is_dropped),
