@@ -308,6 +308,15 @@ void gamma_groups_release(struct gamma_endpoint *endpoint, struct gamma_group *g
 	group->link->ops->release(group->link);
 }
 
+/* The group that is first now is the last one next time: it may have frames without end. */
+static void rotate_groups(struct gamma_endpoint *endpoint)
+{
+	struct gamma_list *first = endpoint->groups.next;
+
+	gamma_list_remove(first);
+	gamma_list_append(&endpoint->groups, first);
+}
+
 unsigned gamma_groups_receive(struct gamma_endpoint *endpoint)
 {
 	struct gamma_arrival arrival;
@@ -324,6 +333,8 @@ unsigned gamma_groups_receive(struct gamma_endpoint *endpoint)
 			taken++;
 		}
 	}
+	if (gamma_unlikely(taken >= GAMMA_POLL_BUDGET))
+		rotate_groups(endpoint);
 	return taken;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/groups.h"
+#include "engine/progress.h"
 #include "engine/state.h"
 
 static const struct gamma_addr group_addr = {
@@ -106,6 +107,32 @@ static void close__closes_the_groups_that_are_left(void **state)
 	watched = 0;
 	assert_int_equal(closed_here, 1);
 	assert_int_equal(closed_elsewhere, 0);
+}
+
+/* More frames than one progress call takes, always. */
+static void receive__a_flooded_group_does_not_starve_the_others(void **state)
+{
+	const struct gamma_addr other_addr = {
+		.mac = {3, 0, 0, 0, 0, 10}, .port = 8, .version = GAMMA_ADDR_VERSION};
+	struct gamma_group *flooded, *other, *to_flooded, *to_other;
+	const struct iovec iov = {.iov_base = "x", .iov_len = 1};
+	const struct gamma_envelope envelope = {.length = 1};
+	struct gamma_arrival arrival;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(gamma_groups_join(sides[A].ep, &group_addr, true, &flooded), 0);
+	assert_int_equal(gamma_groups_join(sides[A].ep, &other_addr, true, &other), 0);
+	assert_int_equal(gamma_groups_join(sides[FAR].ep, &group_addr, false, &to_flooded), 0);
+	assert_int_equal(gamma_groups_join(sides[FAR].ep, &other_addr, false, &to_other), 0);
+	assert_int_equal(gamma_endpoint_send_group(sides[FAR].ep, to_other, &iov, 1, &envelope), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned j = 0; j < 2 * GAMMA_POLL_BUDGET; j++)
+			gamma_endpoint_send_group(sides[FAR].ep, to_flooded, &iov, 1, &envelope);
+		usleep(100000);
+		assert_int_equal(gamma_groups_receive(sides[A].ep), GAMMA_POLL_BUDGET);
+	}
+	assert_false(other->link->ops->next(other->link, &arrival));
 }
 
 /* ---- over UDP beside raw frames ---- */
@@ -277,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(leave__socket_is_closed_in_a_thread),
 		DGRAM_TEST(leave__of_datagrams_too_and_it_can_be_joined_again),
+		DGRAM_TEST(receive__a_flooded_group_does_not_starve_the_others),
 		EP_TEST(beside__the_source_is_asked_for_its_address),
 		EP_TEST(beside__another_address_stays_unknown),
 		EP_TEST(beside__a_peer_that_has_none_is_not_waited_for),
