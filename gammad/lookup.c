@@ -319,15 +319,14 @@ void gammad_lookup_handle_slots(struct gammad *gammad)
 
 /* ---- requests from programs of this host ---- */
 
-/* No request carries descriptors. */
+/* No request carries descriptors. The kernel drops them in one call, which one signal ends. */
 static ssize_t receive(const struct gammad_open *open, void *frame, size_t room, uid_t *sender)
 {
 	struct gamma_scm scm;
 	ssize_t len;
 
 	gammad_linger_begin();
-	len = gamma_scm_receive(open->port_fd, frame, room, &scm);
-	gamma_scm_close(&scm);
+	len = gamma_scm_receive_bytes(open->port_fd, frame, room, &scm);
 	gammad_linger_end();
 	*sender = scm.sender.uid;
 	return len;

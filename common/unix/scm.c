@@ -54,13 +54,16 @@ static void take_fds(const struct cmsghdr *cmsg, struct gamma_scm *scm)
 	}
 }
 
-ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *descriptors)
+/* Bytes, sender and name, with room for no descriptor: MSG_CTRUNC in *flags, which are recvmsg's,
+ * shows that there are some. */
+static ssize_t receive_without_fds(int fd, void *bytes, size_t room, struct gamma_scm *scm,
+				   int *flags)
 {
 	union {
-		char space[CMSG_SPACE(sizeof(struct ucred))]; /* and no room for descriptors */
+		char space[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
-	struct iovec iov = {.iov_base = first, .iov_len = 1};
+	struct iovec iov = {.iov_base = bytes, .iov_len = room};
 	struct msghdr msg = {
 		.msg_name = &scm->name,
 		.msg_namelen = sizeof(scm->name),
@@ -73,15 +76,35 @@ ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *desc
 	struct cmsghdr *cmsg;
 
 	scm->sender = (struct ucred){.uid = (uid_t) -1};
-	len = recvmsg(fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	len = recvmsg(fd, &msg, *flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return -errno;
 	scm->name_len = msg.msg_namelen;
 	cmsg = CMSG_FIRSTHDR(&msg);
 	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
 		memcpy(&scm->sender, CMSG_DATA(cmsg), sizeof(scm->sender));
-	*descriptors = msg.msg_flags & MSG_CTRUNC;
+	*flags = msg.msg_flags;
 	return len;
+}
+
+ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *descriptors)
+{
+	int flags = MSG_PEEK | MSG_TRUNC;
+	ssize_t len = receive_without_fds(fd, first, 1, scm, &flags);
+
+	if (len >= 0)
+		*descriptors = flags & MSG_CTRUNC;
+	return len;
+}
+
+ssize_t gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm)
+{
+	int flags = 0;
+
+	scm->fds[0] = scm->fds[1] = -1;
+	scm->more_count = 0;
+	scm->truncated = false;
+	return receive_without_fds(fd, bytes, room, scm, &flags);
 }
 
 ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm)

@@ -39,6 +39,9 @@ ssize_t gamma_scm_peek(int fd, struct gamma_scm *scm, uint8_t *first, bool *desc
 /* Returns the bytes received, at most room, or a negative errno. Never blocks. The caller owns all
  * descriptors: if the kernel had to close some, the caller could block. */
 ssize_t gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
+/* The same without descriptors: none enters this process, and the kernel drops all that came with
+ * the message, in this call. */
+ssize_t gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm);
 void gamma_scm_close(struct gamma_scm *scm);
 /* From now on the kernel refuses descriptors sent to this socket and to sockets that it accepts.
  * False: the kernel is too old for that. */

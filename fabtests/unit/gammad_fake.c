@@ -296,8 +296,10 @@ int __wrap_gamma_rtnetlink_query(struct gamma_rtnetlink_request *request, mnl_cb
 				 void *data);
 int __wrap_gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 int __wrap_gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr);
-ssize_t __wrap_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
-ssize_t __real_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm);
+ssize_t __wrap_gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm);
+ssize_t __real_gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
 bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,
 				   const uint8_t mac[GAMMA_MAC_LEN], uint16_t port, int ifindex,
 				   uint16_t ethertype);
@@ -354,12 +356,18 @@ int __wrap_gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr
 	return 0;
 }
 
-ssize_t __wrap_gamma_scm_receive(int fd, void *bytes, size_t room, struct gamma_scm *scm)
+ssize_t __wrap_gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm)
 {
-	const ssize_t len = __real_gamma_scm_receive(fd, bytes, room, scm);
+	const ssize_t len = __real_gamma_scm_receive_bytes(fd, bytes, room, scm);
 
 	scm->sender.uid = gammad_fake.sender;
 	return len;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	gammad_fake.most_control = gamma_max(gammad_fake.most_control, msg->msg_controllen);
+	return __real_recvmsg(fd, msg, flags);
 }
 
 bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,

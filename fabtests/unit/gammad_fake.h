@@ -51,6 +51,7 @@ extern struct gammad_fake {
 	int arrival_ifindex;  /* of what arrives at nics_fd */
 	uint8_t arrival_type; /* ditto: PACKET_HOST unless set */
 	uid_t sender;         /* of what arrives at a port */
+	size_t most_control;  /* bytes that recvmsg had room for, at most, for control messages */
 	/* the latest frame sent by sendto, and how many */
 	uint8_t frame[GAMMAD_FAKE_FRAME];
 	size_t frame_len;

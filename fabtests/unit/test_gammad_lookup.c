@@ -585,6 +585,17 @@ static void port__believes_root(void **state)
 	assert_int_equal(gammad_fake.frames, 1);
 }
 
+/* To close one may take a period of linger.c's timer: 253 would take so many. Dropped by the
+ * kernel, in one call, all together take one. */
+static void port__has_no_room_for_descriptors(void **state)
+{
+	struct gammad_open *open = gammad_fake_open(GAMMAD_FAKE_USER, 8);
+
+	ask_port(*state, open, GAMMAD_FAKE_USER);
+	assert_int_equal(gammad_fake.frames, 1);
+	assert_in_range(gammad_fake.most_control, 1, CMSG_SPACE(sizeof(struct ucred)));
+}
+
 /* ---- revoked ---- */
 
 static void revoked__is_sent_to_the_endpoint(void **state)
@@ -647,6 +658,7 @@ int main(void)
 		TEST(port__answers_a_program_of_the_same_user),
 		TEST(port__ignores_a_program_that_lies_about_its_user),
 		TEST(port__believes_root),
+		TEST(port__has_no_room_for_descriptors),
 		TEST(revoked__is_sent_to_the_endpoint),
 		TEST(revoked__is_to_be_sent_again_if_the_queue_is_full),
 	};
