@@ -92,6 +92,30 @@ static bool may_connect(const struct gammad *gammad, const struct ucred *peer)
 	return !peer->uid || connections_of(gammad, peer->uid) < most;
 }
 
+/* A job that nobody waits for must not delay later ones. */
+static void release_job(struct gammad_job *job)
+{
+	if (!job->reading && gammad_workers_cancel(job)) {
+		gammad_group_interfaces_finish(job);
+		free(job);
+	} else {
+		job->client = NULL;
+	}
+}
+
+/* Its endpoint may stay open, for instance in a child of the process. */
+static void disconnect(struct gammad *gammad, struct gammad_client *client)
+{
+	if (client->open)
+		client->open->client = NULL;
+	if (client->job)
+		release_job(client->job);
+	gammad->sweep_pending |= client->open != NULL;
+	gamma_list_remove(&client->entry);
+	gammad_linger_close(client->fd);
+	free(client);
+}
+
 static void accept_client(struct gammad *gammad, int fd)
 {
 	struct gammad_client *client = calloc(1, sizeof(*client));
@@ -112,7 +136,8 @@ static void accept_client(struct gammad *gammad, int fd)
 		.gid = peer.gid,
 	};
 	gamma_list_append(&gammad->clients, &client->entry);
-	gammad_watch_fd(gammad, fd, &client->watch);
+	if (!gammad_watch_fd(gammad, fd, &client->watch))
+		disconnect(gammad, client);
 }
 
 /* Without a free descriptor the connection would stay queued and wake gammad again and again.
@@ -137,30 +162,6 @@ void gammad_clients_accept(struct gammad *gammad)
 		accept_client(gammad, fd);
 	else if (errno == EMFILE || errno == ENFILE)
 		reject_without_fd(gammad);
-}
-
-/* A job that nobody waits for must not delay later ones. */
-static void release_job(struct gammad_job *job)
-{
-	if (!job->reading && gammad_workers_cancel(job)) {
-		gammad_group_interfaces_finish(job);
-		free(job);
-	} else {
-		job->client = NULL;
-	}
-}
-
-/* Its endpoint may stay open, for instance in a child of the process. */
-static void disconnect(struct gammad *gammad, struct gammad_client *client)
-{
-	if (client->open)
-		client->open->client = NULL;
-	if (client->job)
-		release_job(client->job);
-	gammad->sweep_pending |= client->open != NULL;
-	gamma_list_remove(&client->entry);
-	gammad_linger_close(client->fd);
-	free(client);
 }
 
 static void set_events(struct gammad *gammad, struct gammad_client *client, uint32_t events)

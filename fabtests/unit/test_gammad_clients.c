@@ -197,6 +197,21 @@ static void accept__without_descriptors_turns_the_client_away(void **state)
 	assert_non_null(strstr(gammad_fake.log, "raise LimitNOFILE"));
 }
 
+/* Nobody would notice what it asks, or that it has gone. */
+static void accept__of_a_client_that_cannot_be_watched_ends_the_connection(void **state)
+{
+	struct gammad *gammad = *state;
+	const int epoll = gammad->epoll;
+	struct connection connection;
+
+	gammad->epoll = -1;
+	connection = connect_as(gammad, GAMMAD_FAKE_USER);
+	gammad->epoll = epoll;
+	assert_true(gamma_list_empty(&gammad->clients));
+	assert_ended(gammad, &connection);
+	close(connection.fd);
+}
+
 /* ---- requests ---- */
 
 static void request__malformed_is_answered_and_ends_the_connection(void **state)
@@ -561,3 +576,4 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+		TEST(accept__of_a_client_that_cannot_be_watched_ends_the_connection),
