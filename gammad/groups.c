@@ -115,6 +115,8 @@ static enum gamma_broker_reason may_join(const struct gammad *gammad,
 {
 	uid_t uid = ntohl(open->record.tenant);
 
+	if (open->record.revoked)
+		return GAMMA_BROKER_REVOKED;
 	if (find(open, key))
 		return GAMMA_BROKER_MEMBER;
 	if (open->member_count >= GAMMAD_MEMBERSHIPS_MAX ||

@@ -83,6 +83,30 @@ static struct gammad_open *open_endpoint(uid_t uid, uint16_t port)
 	return gammad_fake_open(uid, port);
 }
 
+/* ---- who may ---- */
+
+static enum gamma_broker_reason try_begin(const struct gammad_open *open, uint16_t port)
+{
+	struct gammad_job job = {.request.group = group_of(open, port, true), .fd = -1};
+	enum gamma_broker_reason reason = gammad_groups_begin_join(
+		&gammad_fake.gammad, open->client, &job.request.group, &job);
+
+	gammad_group_interfaces_finish(&job);
+	return reason;
+}
+
+static void join__by_a_revoked_endpoint_is_refused(void **state)
+{
+	const struct gammad_open *open = open_endpoint(GAMMAD_FAKE_USER, 1);
+	struct gammad_job job = begin(open, 7, true);
+
+	gammad_open_revoke(*state, GAMMAD_FAKE_USER);
+	work(&job);
+	assert_int_equal(end(open, &job), GAMMA_BROKER_REVOKED);
+	assert_int_equal(try_begin(open, 8), GAMMA_BROKER_REVOKED);
+	assert_int_equal(open->member_count, 0);
+}
+
 /* ---- who has one ---- */
 
 static void join__makes_an_interface_of_the_user(void **state)
@@ -341,6 +365,7 @@ static void lose_nic__leads_nothing_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(join__by_a_revoked_endpoint_is_refused),
 		TEST(join__makes_an_interface_of_the_user),
 		TEST(join__again_shares_it),
 		TEST(join__of_another_user_makes_another),
