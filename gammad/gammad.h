@@ -349,6 +349,9 @@ void gammad_open_sweep(struct gammad *gammad);
 void gammad_open_sweep_before_refusal(struct gammad *gammad);
 /* Memberships of a user's endpoints in multicast groups. */
 unsigned gammad_open_count_memberships(const struct gammad *gammad, uid_t uid);
+/* A user's requests of that type for which a socket is being made. */
+unsigned gammad_open_count_jobs(const struct gammad *gammad, uid_t uid,
+				enum gamma_broker_type type);
 /* Whether some endpoints need regular sweeps: their client has disconnected, their process has not
  * been sent RESET_REVOKED yet, or they have left groups; or users' interfaces for groups are
  * unused.

@@ -125,6 +125,14 @@ static enum gamma_broker_reason may_join(const struct gammad *gammad,
 	return GAMMA_BROKER_OK;
 }
 
+/* As with endpoints: see open.c. */
+static bool begins_too_many(const struct gammad *gammad, uid_t uid)
+{
+	return uid && gammad_open_count_memberships(gammad, uid) +
+				      gammad_open_count_jobs(gammad, uid, GAMMA_BROKER_JOIN) >=
+			      gammad->conf.multicast + GAMMAD_WORKERS;
+}
+
 enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 						  const struct gammad_client *client,
 						  const struct gamma_broker_group *ask,
@@ -146,6 +154,8 @@ enum gamma_broker_reason gammad_groups_begin_join(struct gammad *gammad,
 		open = own(gammad, client, ask);
 	}
 	reason = open ? may_join(gammad, open, &key) : GAMMA_BROKER_NO_ENDPOINT;
+	if (!reason && begins_too_many(gammad, client->uid))
+		reason = GAMMA_BROKER_MEMBERSHIPS;
 	if (!reason)
 		gammad_group_interfaces_begin(gammad, open->nic, client->uid, job);
 	return reason;

@@ -54,6 +54,21 @@ unsigned gammad_open_count_memberships(const struct gammad *gammad, uid_t uid)
 	return count;
 }
 
+unsigned gammad_open_count_jobs(const struct gammad *gammad, uid_t uid, enum gamma_broker_type type)
+{
+	struct gamma_list *pos;
+	unsigned count = 0;
+
+	gamma_list_for_each (pos, &gammad->clients) {
+		const struct gammad_client *client =
+			gamma_list_entry(pos, struct gammad_client, entry);
+
+		count += client->uid == uid && client->job &&
+			 client->job->request.header.type == type;
+	}
+	return count;
+}
+
 struct gammad_open *gammad_open_find(const struct gammad *gammad, const uint8_t mac[GAMMA_MAC_LEN],
 				     uint16_t port)
 {
@@ -348,6 +363,13 @@ static enum gamma_broker_reason may_open(struct gammad *gammad, const struct gam
 	return choose_slot(gammad, client, ask, nic) ? GAMMA_BROKER_OK : GAMMA_BROKER_NO_SLOT;
 }
 
+/* Those under way have rings, too. Some more than the limit may begin: others may fail. */
+static bool begins_too_many(const struct gammad *gammad, uid_t uid)
+{
+	return count_of(gammad, uid) + gammad_open_count_jobs(gammad, uid, GAMMA_BROKER_OPEN) >=
+	       gammad_conf_limit(&gammad->conf, uid) + GAMMAD_WORKERS;
+}
+
 enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_client *client,
 					   const struct gamma_broker_open *ask,
 					   struct tpacket_req *ring)
@@ -356,6 +378,8 @@ enum gamma_broker_reason gammad_open_begin(struct gammad *gammad, struct gammad_
 	enum gamma_broker_reason reason = may_open(gammad, client, ask, nic);
 	uint32_t most = gammad->conf.ring_bytes;
 
+	if (!reason && begins_too_many(gammad, client->uid))
+		reason = GAMMA_BROKER_LIMIT;
 	if (!reason)
 		gamma_packet_socket_plan_ring(
 			nic->mtu, ask->ring_bytes ? gamma_min(ask->ring_bytes, most) : most, ring);

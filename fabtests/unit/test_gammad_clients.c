@@ -313,6 +313,32 @@ static void open__is_checked_again_when_the_socket_is_made(void **state)
 	close(second.fd);
 }
 
+/* Each that is under way has its ring already: not one for each connection. */
+static void open__beyond_the_limit_waits_for_no_socket(void **state)
+{
+	struct connection connections[GAMMAD_WORKERS + 2];
+	struct gammad *gammad = *state;
+	struct connection other = connect_as(gammad, GAMMAD_FAKE_OTHER);
+	const unsigned count = gamma_array_size(connections);
+
+	gammad->conf.limit = 1;
+	for (unsigned i = 0; i < count; i++) {
+		connections[i] = connect_as(gammad, GAMMAD_FAKE_USER);
+		ask_open(gammad, &connections[i]);
+	}
+	assert_non_null(connections[count - 2].client->job);
+	assert_null(connections[count - 1].client->job);
+	assert_int_equal(answer_reason(&connections[count - 1], GAMMA_BROKER_OPENED),
+			 GAMMA_BROKER_LIMIT);
+	ask_open(gammad, &other);
+	assert_non_null(other.client->job);
+	gammad_clients_handle_finished(gammad);
+	assert_int_equal(answer_reason(&connections[0], GAMMA_BROKER_OPENED), GAMMA_BROKER_OK);
+	for (unsigned i = 0; i < count; i++)
+		close(connections[i].fd);
+	close(other.fd);
+}
+
 static void open__of_a_client_that_hung_up_before_is_cancelled(void **state)
 {
 	struct gammad *gammad = *state;
@@ -552,6 +578,7 @@ int main(void)
 		TEST(accept__bounds_the_connections_of_a_user_but_roots),
 		TEST(accept__bounds_the_connections_of_all_refused_ids_together),
 		TEST(accept__without_descriptors_turns_the_client_away),
+		TEST(accept__of_a_client_that_cannot_be_watched_ends_the_connection),
 		TEST(request__malformed_is_answered_and_ends_the_connection),
 		TEST(request__of_another_version_is_answered),
 		TEST(request__longer_than_any_is_malformed),
@@ -559,6 +586,7 @@ int main(void)
 		TEST(request__for_root_is_refused_to_users),
 		TEST(open__is_answered_when_the_socket_is_made),
 		TEST(open__is_checked_again_when_the_socket_is_made),
+		TEST(open__beyond_the_limit_waits_for_no_socket),
 		TEST(open__of_a_client_that_hung_up_before_is_cancelled),
 		TEST(open__of_a_client_that_hung_up_meanwhile_closes_the_socket),
 		TEST(open__outlives_its_client),
@@ -576,4 +604,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-		TEST(accept__of_a_client_that_cannot_be_watched_ends_the_connection),

@@ -107,6 +107,26 @@ static void join__by_a_revoked_endpoint_is_refused(void **state)
 	assert_int_equal(open->member_count, 0);
 }
 
+/* Each that is under way has its ring already. */
+static void join__beyond_the_limit_waits_for_no_socket(void **state)
+{
+	struct gammad *gammad = *state;
+	const struct gammad_open *open = open_endpoint(GAMMAD_FAKE_USER, 1);
+	struct gammad_job jobs[GAMMAD_WORKERS + 1];
+
+	gammad->conf.multicast = 1;
+	for (unsigned i = 0; i < gamma_array_size(jobs); i++) {
+		jobs[i] = begin(open, (uint16_t) (7 + i), true);
+		gammad_fake_client(GAMMAD_FAKE_USER)->job = &jobs[i];
+	}
+	assert_int_equal(try_begin(open, 100), GAMMA_BROKER_MEMBERSHIPS);
+	for (unsigned i = 0; i < gamma_array_size(jobs); i++) {
+		work(&jobs[i]);
+		assert_int_equal(end(open, &jobs[i]),
+				 i ? GAMMA_BROKER_MEMBERSHIPS : GAMMA_BROKER_OK);
+	}
+}
+
 /* ---- who has one ---- */
 
 static void join__makes_an_interface_of_the_user(void **state)
@@ -366,6 +386,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(join__by_a_revoked_endpoint_is_refused),
+		TEST(join__beyond_the_limit_waits_for_no_socket),
 		TEST(join__makes_an_interface_of_the_user),
 		TEST(join__again_shares_it),
 		TEST(join__of_another_user_makes_another),
