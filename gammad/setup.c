@@ -87,12 +87,14 @@ static bool lock_file(int fd)
 	return false;
 }
 
-/* Held until the process ends, however it does. Returns the descriptor, or a negative errno. */
+/* Held until the process ends, however it does. Returns the descriptor, or a negative errno. A user
+ * who can open the file can lock it, too, and keep gammad from starting. Older releases permitted
+ * that. */
 static int lock_folder(void)
 {
-	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd < 0)
+	if (fd < 0 || fchmod(fd, 0600))
 		return fail(LOCK_FILE, "start gammad as root");
 	if (!lock_file(fd))
 		return refuse_second(fd);

@@ -38,6 +38,8 @@ check_fails "a second gammad is refused" "gammad runs already: process [0-9]*; s
 	on node01 "$gammad" -c "$shared/gammad1.conf"
 check_fails "what a running gammad needs is not removed" "gammad runs already" \
 	on node01 "$gammad" -r
+check_fails "no user takes the lock, which would keep gammad from starting" "Permission denied" \
+	user_on labuser node01 flock -n /run/gammad/lock true
 check "a user may ask for its state" user_on labuser node01 "$gammactl" status
 check_fails "an id that stands for others gets no endpoint" "a subordinate one" \
 	user_on nobody node01 fi_info -p gamma
