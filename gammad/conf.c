@@ -306,16 +306,22 @@ int gammad_conf_parse(const char *name, const char *text, size_t len, struct gam
 }
 
 /* NAME:FIRST:COUNT; tools that use the file pass over what they do not understand. */
-static void parse_subuids(char *line, uint64_t *first, uint64_t *count)
+static void parse_subuids(const char *line, size_t len, uint64_t *first, uint64_t *count)
 {
-	char *colon = strchr(line, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+	const char *colon = memchr(line, ':', len);
+	char numbers[64], *second;
 
 	*count = 0;
+	if (!colon)
+		return;
+	snprintf(numbers, sizeof(numbers), "%.*s",
+		 (int) gamma_min((size_t) (line + len - colon - 1), sizeof(numbers) - 1),
+		 colon + 1);
+	second = strchr(numbers, ':');
 	if (!second)
 		return;
 	*second = 0;
-	if (!number(colon + 1, 0, UINT32_MAX - 1, first) ||
-	    !number(second + 1, 1, UINT32_MAX, count))
+	if (!number(numbers, 0, UINT32_MAX - 1, first) || !number(second + 1, 1, UINT32_MAX, count))
 		*count = 0;
 }
 
@@ -333,11 +339,8 @@ int gammad_conf_refuse_subuids(const char *name, const char *text, size_t len,
 		const char *newline = memchr(line, '\n', (size_t) (end - line));
 		const char *stop = newline ? newline : end;
 		uint64_t first, count;
-		char copy[128];
 
-		snprintf(copy, sizeof(copy), "%.*s",
-			 (int) gamma_min((size_t) (stop - line), sizeof(copy) - 1), line);
-		parse_subuids(copy, &first, &count);
+		parse_subuids(line, (size_t) (stop - line), &first, &count);
 		if (count)
 			fits = add_range(conf, first,
 					 gamma_min(first + count - 1, (uint64_t) UINT32_MAX - 1));

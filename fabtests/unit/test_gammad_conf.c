@@ -158,6 +158,21 @@ static void refuse_subuids__keeps_out_what_they_list(void **state)
 	assert_false(gammad_conf_permits_uid(&conf, UINT32_MAX - 1));
 }
 
+/* Name services have longer names than /etc/passwd may. */
+static void refuse_subuids__of_a_long_name(void **state)
+{
+	char text[512];
+
+	(void) state;
+	memset(text, 'n', sizeof(text));
+	strcpy(text + 300, ":100000:65536\n");
+	assert_int_equal(parse("nic a slots 1\n"), 0);
+	assert_int_equal(refuse(text), 0);
+	assert_false(gammad_conf_permits_uid(&conf, 100000));
+	assert_false(gammad_conf_permits_uid(&conf, 165535));
+	assert_true(gammad_conf_permits_uid(&conf, 165536));
+}
+
 static void refuse_subuids__too_many_ranges(void **state)
 {
 	char text[4096] = "";
@@ -214,6 +229,7 @@ int main(void)
 		cmocka_unit_test(load__no_file),
 		cmocka_unit_test(parse__uids_named),
 		cmocka_unit_test(refuse_subuids__keeps_out_what_they_list),
+		cmocka_unit_test(refuse_subuids__of_a_long_name),
 		cmocka_unit_test(refuse_subuids__too_many_ranges),
 	};
 
