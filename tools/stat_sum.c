@@ -10,8 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The file is a user's, and root reads it in an epilog: it may have anything, and any length. */
+enum {
+	LINE_ROOM = 32768,    /* bytes; a line has some 5,000 */
+	FILE_MOST = 64 << 20, /* bytes that are read */
+};
+
 struct sum {
 	unsigned endpoints, damaged; /* lines */
+	bool partly;                 /* the file has more than was read */
 	struct gamma_stats stats;
 };
 
@@ -48,21 +55,36 @@ static void add_line(struct sum *sum, const char *line)
 #undef ADD
 }
 
+/* A line that is longer than any is one damaged line. */
+static void add_lines(struct sum *sum, FILE *from)
+{
+	static char line[LINE_ROOM];
+	bool within = false; /* a line of which a part has been read */
+	off_t begin = 0;
+
+	while (!sum->partly && fgets(line, sizeof(line), from)) {
+		const off_t end = ftello(from);
+
+		if (!within)
+			add_line(sum, line);
+		/* It may have zero bytes. */
+		within = end - begin == LINE_ROOM - 1 && line[LINE_ROOM - 2] != '\n';
+		sum->partly = end >= FILE_MOST;
+		begin = end;
+	}
+}
+
 void stat_sum_print(const char *file)
 {
 	FILE *from = fopen(file, "re");
 	struct sum sum = {0};
-	char *line = NULL;
-	size_t room = 0;
 	const struct gamma_stats *stats = &sum.stats;
 
 	if (!from)
 		stat_fail("--sum %s: %s", file, strerror(errno));
-	while (getline(&line, &room, from) > 0)
-		add_line(&sum, line);
+	add_lines(&sum, from);
 	if (ferror(from))
 		stat_fail("--sum %s: %s", file, strerror(errno));
-	free(line);
 	fclose(from);
 	printf("gamma: %u endpoints, %llu messages out, %llu in, %.3f MB out, %.3f MB in, "
 	       "%.1f %% by shared memory, %llu frames resent, %llu dropped, %llu credit stalls, "
@@ -79,5 +101,7 @@ void stat_sum_print(const char *file)
 	       (unsigned long long) stats->peer_timeouts);
 	if (sum.damaged)
 		printf("; %u lines damaged or of another release", sum.damaged);
+	if (sum.partly)
+		printf("; only the first %d MiB were read", FILE_MOST >> 20);
 	putchar('\n');
 }

@@ -99,6 +99,11 @@ stats "its sum, in one line" '^gamma: 2 endpoints, 2[0-9][0-9] messages out, 2[0
 check "one line" [ "$(wc -l <"$work/stat")" -eq 1 ]
 echo '{"endpoint":"cut short","messages_out":7' >>"$work/stats"
 stats "a damaged line is not counted" '^gamma: 2 endpoints, .*; 1 lines damaged' --sum "$work/stats"
+# The file is a user's: root's epilog must not fill its memory with a line of any length.
+truncate -s 100G "$work/stats"
+stats "nor is a file without end, which takes no memory" \
+	'^gamma: 2 endpoints, .*; 2 lines damaged .*; only the first 64 MiB were read' \
+	--sum "$work/stats"
 wrong "a folder" "^gamma-stat: --sum /: Is a directory" --sum /
 wrong "half a report" "^gamma-stat: --count 1.5: must be a whole number" --count 1.5
 wrong "no file" "^gamma-stat: --sum /none: No such file" --sum /none
