@@ -293,6 +293,8 @@ has_job_line() {
 check "a job whose counters were not asked for" without_stats
 check "at its end the epilog writes a line" until_true 30 has_job_line node01
 check "on each node" until_true 30 has_job_line node02
+check "users write to a file system of its own, not to /run" lab exec node01 sh -c \
+	'findmnt -n -o SIZE /run/gamma-jobs | grep -qx " *64M" && [ "$(findmnt -n /run/gamma-jobs | wc -l)" -eq 1 ]'
 
 if [ -x "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" ]; then
 	install -m 755 "$abs_top_builddir/fabtests/benchmarks/gamma-pmix" "$shared"
