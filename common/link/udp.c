@@ -37,6 +37,10 @@ enum {
 	IPV4_OVERHEAD = 28, /* bytes of the IPv4 and UDP headers */
 	IPV6_OVERHEAD = 48,
 	CONTROL = 128, /* bytes of control messages */
+	/* Frames and errors of no concern here that are taken in one call, and errors that keep a
+	 * frame from being sent: they may come faster than they are dropped, for as long as their
+	 * sender likes. */
+	STRAYS_MAX = 64,
 };
 
 struct udp_link {
@@ -243,7 +247,7 @@ static int udp_refusal(struct udp_link *udp, unsigned count)
 static inline unsigned udp_send_frames(struct udp_link *udp, const struct gamma_frame *frames,
 				       unsigned count, bool across, int *error)
 {
-	unsigned done = 0;
+	unsigned done = 0, refused = 0;
 
 	while (done < count) {
 		const struct gamma_frame *first = frames + done;
@@ -254,9 +258,12 @@ static inline unsigned udp_send_frames(struct udp_link *udp, const struct gamma_
 		if (gamma_likely(plain ? send_plain(udp, first)
 				       : send_train(udp, first, n, marked))) {
 			done += n;
+			refused = 0;
 			continue;
 		}
 		*error = udp_refusal(udp, n);
+		if (!*error && ++refused > STRAYS_MAX)
+			*error = -EAGAIN;
 		if (*error)
 			break;
 	}
@@ -326,20 +333,22 @@ static struct msghdr message_from(struct udp_link *udp, struct iovec *iov, uint8
 	};
 }
 
-/* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors.
- * The kernel quotes the datagram that was sent, from the frame on. */
+/* The frame that the next ICMP error stands for, as a train of one frame; false: no more errors, or
+ * more than are taken in one call, which the next reading of datagrams reports again. The kernel
+ * quotes the datagram that was sent, from the frame on. */
 static bool receive_error(struct udp_link *udp, int fd)
 {
 	_Alignas(struct cmsghdr) uint8_t control[CONTROL];
 	uint8_t quoted[GAMMA_HEADER_LEN], frame[GAMMA_ICMP_ANSWER];
 	struct iovec iov = {quoted, sizeof(quoted)};
-	ssize_t len;
 
-	do {
+	for (unsigned i = 0; i < STRAYS_MAX; i++) {
 		struct msghdr msg = message_from(udp, &iov, control);
+		ssize_t len = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
 
-		len = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
-		if (len < 0 || !is_port_unreachable(&msg))
+		if (len < 0)
+			return false;
+		if (!is_port_unreachable(&msg))
 			continue;
 		udp->link.stats->unreachable++;
 		take_source(udp);
@@ -348,7 +357,7 @@ static bool receive_error(struct udp_link *udp, int fd)
 		memcpy(udp->train.bytes, frame + GAMMA_ETH_LEN, GAMMA_HEADER_LEN);
 		gamma_train_begin(&udp->train, GAMMA_HEADER_LEN, GAMMA_HEADER_LEN);
 		return true;
-	} while (len >= 0);
+	}
 	return false;
 }
 
@@ -485,8 +494,10 @@ static inline bool next_frame(struct gamma_link *link, bool across, struct gamma
 	struct udp_link *udp = gamma_container_of(link, struct udp_link, link);
 	uint8_t head[GAMMA_ETH_LEN] = {0};
 
-	for (;;) {
-		if (gamma_train_is_empty(&udp->train) && !receive_train(udp, across))
+	/* What has been received is looked at to its end: nothing else wakes a sleeper for it. */
+	for (unsigned strays = 0;; strays++) {
+		if (gamma_train_is_empty(&udp->train) &&
+		    (strays >= STRAYS_MAX || !receive_train(udp, across)))
 			return false;
 		if (gamma_likely(udp->trusted &&
 				 gamma_train_is_for(&udp->train, udp->attr.port, udp->attr.tenant)))

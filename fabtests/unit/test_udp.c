@@ -438,6 +438,37 @@ static void source__port_that_is_not_the_senders_is_dropped(void **state)
 	assert_int_equal(stats[1].stray, 1);
 }
 
+/* A sender that is faster than its datagrams are dropped must not keep a caller as long as it
+ * likes. */
+static void source__flood_of_others_keeps_no_caller(void **state)
+{
+	enum { FLOOD = 1000, MOST = 64 };
+	struct sockaddr_storage to;
+	struct gamma_arrival arrival;
+	socklen_t len = sizeof(to);
+	int other;
+	bool found;
+
+	(void) state;
+	netns_needed();
+	assert_int_equal(getsockname(in->fd, (struct sockaddr *) &to, &len), 0);
+	other = socket(to.ss_family, SOCK_DGRAM, 0);
+	for (unsigned i = 0; i < FLOOD; i++)
+		assert_int_equal(sendto(other, payload, 50, 0, (struct sockaddr *) &to, len), 50);
+	close(other);
+	make_frame(0, 10);
+	send_all(1);
+	do {
+		uint64_t before = stats[1].stray;
+
+		found = in->ops->next(in, &arrival);
+		assert_true(stats[1].stray <= before + MOST);
+	} while (!found);
+	assert_int_equal(stats[1].stray, FLOOD);
+	assert_int_equal(arrival.len, GAMMA_ETH_LEN + GAMMA_HEADER_LEN + 10);
+	in->ops->release(in);
+}
+
 static void make_kind(unsigned i, size_t len, uint8_t kind)
 {
 	make_frame(i, len);
@@ -480,6 +511,29 @@ static void error__the_port_has_no_owner(void **state)
 	assert_false(out->ops->arm(out));
 	assert_int_equal(stats[0].unreachable, 4);
 	assert_int_equal(gamma_udp_open(&host, &stats[1], &in), 0);
+}
+
+/* They may be forged, as fast as the network carries them. */
+static void error__flood_keeps_no_caller(void **state)
+{
+	enum { FLOOD = 300, MOST = 64 };
+	struct gamma_udp_attr host = attr(2);
+	struct gamma_arrival arrival;
+	uint64_t before;
+
+	(void) state;
+	netns_needed();
+	in->ops->close(in);
+	make_kind(0, 10, GAMMA_KIND_ACK);
+	for (unsigned i = 0; i < FLOOD; i++)
+		assert_int_equal(send_one(0), 1);
+	assert_int_equal(gamma_udp_open(&host, &stats[1], &in), 0);
+	do {
+		before = stats[0].unreachable;
+		assert_false(out->ops->next(out, &arrival));
+		assert_true(stats[0].unreachable <= before + MOST);
+	} while (stats[0].unreachable > before);
+	assert_int_equal(stats[0].unreachable, FLOOD);
 }
 
 static void error__datagrams_still_arrive(void **state)
@@ -723,7 +777,9 @@ int main(void)
 		LINK_TEST(old_kernel__frames_arrive_singly),
 		LINK_TEST(buffer__small_is_reported),
 		LINK_TEST(source__port_that_is_not_the_senders_is_dropped),
+		LINK_TEST(source__flood_of_others_keeps_no_caller),
 		LINK_TEST(error__the_port_has_no_owner),
+		LINK_TEST(error__flood_keeps_no_caller),
 		LINK_TEST(error__datagrams_still_arrive),
 		LINK_TEST(open__frames_and_headers_fill_the_nics_mtu),
 		LINK_TEST(open__port_in_use),
