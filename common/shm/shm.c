@@ -32,6 +32,7 @@ enum {
 	LOOK_EVERY = 1024,     /* polls between two reads of the descriptors */
 	LOOK_AGAIN = 2,        /* polls that read them after this process has slept */
 	EVENTS = 16,           /* descriptors handled per epoll_wait */
+	DATAGRAMS_MAX = 16,    /* that one poll takes: any user can send without end */
 	LIVES_MS = 10,         /* too short for the kernel to reuse a process id */
 };
 
@@ -209,9 +210,13 @@ static bool is_from_own_or_polite(const struct gamma_shm *shm, const struct gamm
 static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 {
 	struct gamma_scm scm;
-	ssize_t len;
 
-	while ((len = receive_datagram(shm, &scm)) >= 0) {
+	for (unsigned i = 0; i < DATAGRAMS_MAX; i++) {
+		ssize_t len = receive_datagram(shm, &scm);
+
+		shm->readable = len >= 0;
+		if (len < 0)
+			return false;
 		shm->alert = GAMMA_SHM_ALERT;
 		if (scm.fds[0] >= 0) {
 			accept_handover(shm, len, &scm);
@@ -229,7 +234,6 @@ static bool next_datagram(struct gamma_shm *shm, struct gamma_arrival *arrival)
 		arrival->flow = NULL;
 		return true;
 	}
-	shm->readable = false;
 	return false;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -252,6 +253,37 @@ static const uint8_t *payload_of(const struct gamma_arrival *arrival,
 {
 	return arrival->payload ? arrival->payload
 				: arrival->frame + GAMMA_ETH_LEN + fields->header_len;
+}
+
+/* Any user of the host may send there, as fast as it is read. */
+static void malformed__flood_keeps_no_caller(void **state)
+{
+	enum { FLOOD = 20000, MOST = 16, PATIENCE_S = 60 };
+	uint64_t end = gamma_now() + PATIENCE_S * GAMMA_NS_PER_S, most = 0;
+	struct gamma_arrival arrival;
+	struct gamma_fields fields;
+	bool found = false;
+	pid_t child = fork();
+
+	(void) state;
+	if (!child) {
+		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+		struct sockaddr_un name;
+		unsigned len = gamma_port_name(mac, ports[1], &name);
+
+		for (;;)
+			sendto(fd, "x", 1, 0, (struct sockaddr *) &name, len);
+	}
+	while (stats[1].malformed < FLOOD && gamma_now() < end) {
+		uint64_t before = stats[1].malformed;
+
+		found |= take(&fields, &arrival);
+		most = gamma_max(most, stats[1].malformed - before);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(found);
+	assert_in_range(most, 1, MOST);
 }
 
 static void shared__short_and_long_ones_in_order(void **state)
@@ -598,6 +630,7 @@ int main(void)
 		LINK_TEST(tenant__no_user_speaks_for_another),
 		LINK_TEST(tenant__another_user_may_only_ask_and_answer),
 		LINK_TEST(malformed__short_ones_are_skipped),
+		LINK_TEST(malformed__flood_keeps_no_caller),
 		LINK_TEST(shared__short_and_long_ones_in_order),
 		LINK_TEST(shared__sleeper_is_woken),
 		LINK_TEST(shared__a_sleeper_is_woken_though_others_receive),
