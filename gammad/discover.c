@@ -25,7 +25,7 @@ enum {
 
 /* ---- this host ---- */
 
-/* Of the NIC now: nic->mtu is that of the start. */
+/* Of the NIC now: nic->mtu may follow later. */
 static uint32_t mtu_of(const struct gammad_nic *nic)
 {
 	struct ifreq request = {0};
@@ -42,8 +42,8 @@ static bool ask_driver(const struct gammad_nic *nic, struct ethtool_link_setting
 	return !ioctl(nic->fd, SIOCETHTOOL, &request);
 }
 
-/* Mbit/s, 0 if the driver does not say. The first answer has the length of the bitmaps. */
-static uint32_t speed_of(const struct gammad_nic *nic)
+/* The first answer has the length of the bitmaps. */
+static uint32_t read_speed(const struct gammad_nic *nic)
 {
 	union {
 		struct ethtool_link_settings settings;
@@ -59,6 +59,19 @@ static uint32_t speed_of(const struct gammad_nic *nic)
 	return link.settings.speed;
 }
 
+/* Mbit/s, 0 if the driver does not say. That may take it long, with the lock that all changes of
+ * interfaces need, and anybody may ask: not more than once a second. */
+static uint32_t speed_of(struct gammad_nic *nic)
+{
+	const uint64_t now = gamma_now();
+
+	if (!nic->speed_at || now >= nic->speed_at + GAMMA_NS_PER_S) {
+		nic->speed = read_speed(nic);
+		nic->speed_at = now;
+	}
+	return nic->speed;
+}
+
 static uint16_t count_endpoints(const struct gammad *gammad, const struct gammad_nic *nic)
 {
 	struct gamma_list *pos;
@@ -69,8 +82,7 @@ static uint16_t count_endpoints(const struct gammad *gammad, const struct gammad
 	return (uint16_t) gamma_min(count, UINT16_MAX);
 }
 
-static void describe(const struct gammad *gammad, const struct gammad_nic *nic,
-		     struct gamma_host *host)
+static void describe(const struct gammad *gammad, struct gammad_nic *nic, struct gamma_host *host)
 {
 	*host = (struct gamma_host){
 		.mtu = htons((uint16_t) gamma_min(mtu_of(nic), UINT16_MAX)),
@@ -102,7 +114,7 @@ void gammad_discover_send(const struct gammad *gammad, const struct gammad_nic *
 	     MSG_DONTWAIT);
 }
 
-static void answer_question(const struct gammad *gammad, const struct gammad_nic *nic,
+static void answer_question(const struct gammad *gammad, struct gammad_nic *nic,
 			    const uint8_t *asker, const struct gamma_fields *question)
 {
 	uint8_t room[HEAD_MAX + UINT16_MAX] = {0};
@@ -123,8 +135,8 @@ static void answer_question(const struct gammad *gammad, const struct gammad_nic
 		room + HEAD_MAX);
 }
 
-bool gammad_discover_answer(struct gammad *gammad, const struct gammad_nic *nic,
-			    const uint8_t *frame, size_t len)
+bool gammad_discover_answer(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
+			    size_t len)
 {
 	struct gamma_fields fields;
 

@@ -64,10 +64,12 @@ struct gammad_nic {
 	int ifindex; /* in the host's network namespace; 0: it was removed, the rest is of no use */
 	uint8_t mac[GAMMA_MAC_LEN];
 	bool up, carrier;
-	bool own_address; /* endpoints are opened with the NIC's own MAC */
-	bool translates;  /* some have it, perhaps from before a change of gammad.conf */
-	uint32_t mtu;     /* bytes, as it is now */
-	int fd;           /* packet socket that sends answers to LOOKUP */
+	bool own_address;  /* endpoints are opened with the NIC's own MAC */
+	bool translates;   /* some have it, perhaps from before a change of gammad.conf */
+	uint32_t mtu;      /* bytes, as it is now */
+	uint32_t speed;    /* Mbit/s, 0: unknown; as the driver said at speed_at */
+	uint64_t speed_at; /* ns; 0: it has not been asked */
+	int fd;            /* packet socket that sends answers to LOOKUP */
 	unsigned slot_count;
 	struct gammad_slot *slots;
 	struct gammad_slot groups; /* one more interface: multicast frames arrive there */
@@ -423,8 +425,8 @@ bool gammad_lookup_send_revoked(const struct gammad *gammad, const struct gammad
 /* ---- discover.c ---- */
 /* Answers a question about this host, to the NIC or to all, or passes question or answer on. False:
  * the frame is none. */
-bool gammad_discover_answer(struct gammad *gammad, const struct gammad_nic *nic,
-			    const uint8_t *frame, size_t len);
+bool gammad_discover_answer(struct gammad *gammad, struct gammad_nic *nic, const uint8_t *frame,
+			    size_t len);
 /* Sends a frame with that payload, in front of which the head has room. */
 void gammad_discover_send(const struct gammad *gammad, const struct gammad_nic *nic,
 			  const uint8_t *to, const struct gamma_fields *fields, uint8_t *payload);

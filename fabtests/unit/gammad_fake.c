@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,6 +299,7 @@ int __wrap_gamma_port_claim(const uint8_t mac[GAMMA_MAC_LEN], uint16_t *port);
 int __wrap_gamma_packet_socket_set_filter(int fd, const struct gamma_packet_attr *attr);
 ssize_t __wrap_gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm);
 ssize_t __real_gamma_scm_receive_bytes(int fd, void *bytes, size_t room, struct gamma_scm *scm);
+int __wrap_ioctl(int fd, unsigned long request, void *argument);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
 bool __wrap_gammad_ports_are_owned(const struct gammad_ports *ports,
@@ -404,6 +406,14 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 		return 0;
 	}
 	return __real_setsockopt(fd, level, option, value, len);
+}
+
+/* No socket here is a NIC's. */
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+	(void) fd, (void) argument;
+	gammad_fake.drivers_asked += request == SIOCETHTOOL;
+	return answer_errno(ENODEV);
 }
 
 int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len)

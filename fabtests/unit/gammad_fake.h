@@ -48,10 +48,11 @@ extern struct gammad_fake {
 	bool no_handles;
 	/* the NIC's wire and the ports' sockets: the other ends */
 	int nic_wire, nics_wire, port_wire;
-	int arrival_ifindex;  /* of what arrives at nics_fd */
-	uint8_t arrival_type; /* ditto: PACKET_HOST unless set */
-	uid_t sender;         /* of what arrives at a port */
-	size_t most_control;  /* bytes that recvmsg had room for, at most, for control messages */
+	int arrival_ifindex;    /* of what arrives at nics_fd */
+	uint8_t arrival_type;   /* ditto: PACKET_HOST unless set */
+	uid_t sender;           /* of what arrives at a port */
+	unsigned drivers_asked; /* for a NIC's speed: none says */
+	size_t most_control;    /* bytes that recvmsg had room for, at most, for control messages */
 	/* the latest frame sent by sendto, and how many */
 	uint8_t frame[GAMMAD_FAKE_FRAME];
 	size_t frame_len;

@@ -310,6 +310,24 @@ static void host__answer_is_as_long_as_the_question(void **state)
 	assert_host(200);
 }
 
+/* It may take the driver long, and anybody may ask. */
+static void host__driver_is_asked_once_a_second(void **state)
+{
+	struct gammad *gammad = *state;
+
+	gammad_fake_open(GAMMAD_FAKE_USER, 8);
+	for (int i = 0; i < 5; i++) {
+		ask_host(gammad, gammad_fake_nic, GAMMA_LOOKUP_HOST_ASK, 0);
+		assert_host(sizeof(struct gamma_host));
+		gammad->nics[0].speed_at += i ? 0 : 3600 * GAMMA_NS_PER_S;
+	}
+	assert_int_equal(gammad_fake.drivers_asked, 1);
+	gammad->nics[0].speed_at = gamma_now() - GAMMA_NS_PER_S;
+	ask_host(gammad, gammad_fake_nic, GAMMA_LOOKUP_HOST_ASK, 0);
+	assert_host(sizeof(struct gamma_host));
+	assert_int_equal(gammad_fake.drivers_asked, 2);
+}
+
 static void host__answers_a_broadcast_but_no_endpoint_does(void **state)
 {
 	static const uint8_t everybody[GAMMA_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -642,6 +660,7 @@ int main(void)
 		TEST(nic__in_a_flood_gives_way_to_others),
 		TEST(host__is_described_to_the_one_that_asks),
 		TEST(host__answer_is_as_long_as_the_question),
+		TEST(host__driver_is_asked_once_a_second),
 		TEST(host__answers_a_broadcast_but_no_endpoint_does),
 		TEST(via__asks_the_other_host_and_passes_its_answer_on_once),
 		TEST(via__forged_answer_is_ignored),
