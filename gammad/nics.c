@@ -19,7 +19,10 @@
 
 #include "nic/select.h"
 
-enum { PAUSE_MS = 20 }; /* changes come in bursts: they are looked at together */
+enum {
+	PAUSE_MS = 20,  /* changes come in bursts: they are looked at together, */
+	BURST_MS = 500, /* but not later than this: others' interfaces may change without end */
+};
 
 /* Changes that the thread has found, until the main thread takes them. */
 static struct {
@@ -116,9 +119,10 @@ static void drain(void)
 {
 	_Alignas(struct nlmsghdr) char bytes[8192];
 	struct pollfd polls = {.fd = mnl_socket_get_fd(news.socket), .events = POLLIN};
+	const uint64_t end = gamma_now() + BURST_MS * GAMMA_NS_PER_MS;
 
 	/* After lost messages (ENOBUFS) everything is read again. */
-	while (poll(&polls, 1, PAUSE_MS) > 0)
+	while (gamma_now() < end && poll(&polls, 1, PAUSE_MS) > 0)
 		mnl_socket_recvfrom(news.socket, bytes, sizeof(bytes));
 }
 

@@ -509,6 +509,17 @@ lab exec node01 ip link set gam0 mtu 1500
 in_time "and a higher one" gam0 up 1500
 check "which the slots follow" bash -c '[ "$("$@" | grep -c "mtu 1500.* s[0-9]*-\|s[0-9]*-.*mtu 1500")" -eq 12 ]' - \
 	"$lab_tool" -n "$lab_name" exec node01 nsenter --net=/run/gammad/net ip -o link show type macvlan
+# Interfaces change without a pause where containers come and go.
+lab exec node01 ip link add busy0 type veth peer name busy1
+start busy node01 120 sh -c 'yes "link set busy0 alias one
+link set busy0 alias two" | ip -batch -'
+until_true 10 eval 'lab exec node01 ip link show dev busy0 | grep -q alias' || not_ok "a busy interface" "$work/busy.out"
+lab exec node01 ip link set gam0 mtu 1400
+in_time "a change among changes without a pause" gam0 up 1400
+stop busy
+lab exec node01 ip link del busy0
+lab exec node01 ip link set gam0 mtu 1500
+in_time "after them" gam0 up 1500
 user_pair "and later programs" fi_pingpong -p gamma -e rdm -c -S 65536 -I 20
 counted_clean "and later programs"
 cp "$abs_top_builddir/tools/gammaping" "$shared/lib"
