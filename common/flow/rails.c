@@ -23,6 +23,7 @@
 enum {
 	SHIFT_MAX = 12,      /* doublings of a wait */
 	LEAST_US = 200,      /* no rail counts as silent before */
+	LATE_PART = 8,       /* of that time: the answer to a probe may be so much later */
 	DOUBT_US = 2000,     /* none is doubted for a shorter silence */
 	DOUBTED_US = 250000, /* between two probes of a rail that is not used, */
 	DOUBTED_IDLE_S = 4,  /* ditto when it has never answered, or nothing is said for long */
@@ -141,7 +142,7 @@ static uint64_t silence(const struct gamma_flow *flow, unsigned r)
 	wait = wait ? gamma_max(wait, LEAST_US * GAMMA_NS_PER_US)
 		    : GAMMA_PROBE_FIRST_US * GAMMA_NS_PER_US;
 	if (rail->probing)
-		wait += queue_time(flow, r);
+		wait += wait / LATE_PART + queue_time(flow, r);
 	else
 		wait += 2 * GAMMA_ACK_DELAY_US * GAMMA_NS_PER_US + twin_queue_time(flow, r);
 	wait <<= gamma_min(rail->unanswered - (is_udp(flow, r) ? 0 : rail->overtaken), SHIFT_MAX);
