@@ -326,6 +326,9 @@ unsigned long node_frames_sent(const struct node *node)
 	unsigned long frames = 0;
 	FILE *file;
 
+	if (getenv("GAMMA_API_BAD_NETWORK")) /* repetitions and their acknowledgements would count
+					      */
+		return 0;
 	snprintf(path, sizeof(path), "/sys/class/net/%.*s/statistics/tx_packets", len, domain);
 	file = fopen(path, "r");
 	CHECK(file && fscanf(file, "%lu", &frames) == 1);

@@ -16,6 +16,7 @@ mapfile -t reliable < <(without datagrams multi_datagrams shared_datagrams multi
 
 lab_up 2
 count_frames
+gamma_env+=(GAMMA_API_BAD_NETWORK=1)
 lab impair node02 --loss 2 --dup 1
 mapfile -t sampled < <(sample 1 "${reliable[@]}")
 run "2 % lost" 64_mib "${sampled[@]}"
